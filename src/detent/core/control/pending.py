@@ -41,7 +41,7 @@ from detent.core.schema.validation import faults
 from detent.core.state.typevars import S
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
-from detent.core.tools.redaction import without_secrets
+from detent.core.tools.redaction import all_without_secrets
 from detent.core.tools.tool import Tool
 from detent.core.values.checks import names_told, of_kind
 from detent.core.values.frozen import FrozenDict, thaw
@@ -191,8 +191,8 @@ class PendingCall:
         # A mask that was left alone stands for the secret, which fits: its text need not.
         left = [f"{name!r}" for name in self.masked if arguments.get(name) == MASK]
         found, masked = faults(arguments, self.parameters), frozenset(self.masked)
-        told = (one for one in found if not any(name in one for name in left))
-        return [without_secrets(one, arguments, masked) for one in told]
+        told = [one for one in found if not any(name in one for name in left)]
+        return all_without_secrets(told, arguments, masked)
 
     def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
         """Run it as it is."""

@@ -35,6 +35,9 @@ BITS_MAX = 14_000
 """How large an integer may be: like Python, the library reads no number of more than 4,300 digits;
 of a larger one it says anything."""
 
+FAULTS_MAX = 20
+"""Nobody reads more, and each costs the model tokens."""
+
 EXPLAINED_MAX = 11
 """How deep a value may be where it is said what is wrong with forms in forms, each some two levels
 deep: to look at the options of all of them takes twice as long with each form more."""
@@ -146,9 +149,11 @@ class Validator:
             return [f"{whole} cannot be checked: {error}"]
         explainer = _Explainer(self.schema, value, whole)
         try:
-            return list(dict.fromkeys(explainer.sentences(errors)))
+            told = list(dict.fromkeys(explainer.sentences(errors)))
         except LookupError:  # a reference that only the library follows: it says it in its words
-            return [f"{whole} do not fit: {error.message[:200]}" for error in errors]
+            told = [f"{whole} do not fit: {error.message[:200]}" for error in errors]
+        more = len(told) - FAULTS_MAX
+        return told if more <= 0 else [*told[:FAULTS_MAX], f"and {more} more are wrong"]
 
 
 def faults(value: object, schema: Schema) -> list[str]:

@@ -18,7 +18,7 @@ from detent.core.state.state import BaseState, State
 from detent.core.tools import wording
 from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.masking import masked
-from detent.core.tools.redaction import redacted, without_secrets
+from detent.core.tools.redaction import all_without_secrets, redacted, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
 from detent.core.tools.tool import Tool
 from detent.core.values.fast_values import fast_init
@@ -210,4 +210,4 @@ def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
     if tool.fits(call.arguments):
         return []
     found = faults(call.arguments, tool.spec.parameters)
-    return [without_secrets(text, call.arguments, tool.masked) for text in found]
+    return all_without_secrets(found, call.arguments, tool.masked)

@@ -43,6 +43,9 @@ FEW = 64
 SIGNS = punctuation + whitespace
 """What makes no longer word with anything around it."""
 
+BETWEEN = "\x1f"
+"""Stands between texts that are looked through together: ASCII has it for that, and no word."""
+
 ALIKE = str.maketrans(ascii_uppercase, ascii_lowercase)
 """A secret is one in small letters, too."""
 
@@ -79,6 +82,13 @@ def without_secrets(text: str, arguments: Mapping[str, object], names: Collectio
         for other in (part.text,) if part.is_apart else _disguised(part.text):
             parts.setdefault(Part(other.translate(ALIKE), part.is_apart), name)
     return _without(text, _found(parts, text.translate(ALIKE), SECRET))
+
+
+def all_without_secrets(
+    texts: Sequence[str], arguments: Mapping[str, object], names: Collection[str]
+) -> list[str]:
+    """As `without_secrets`, many texts in one go: what is to be looked for is made but once."""
+    return without_secrets(BETWEEN.join(texts), arguments, names).split(BETWEEN) if texts else []
 
 
 def _without(text: str, spans: Iterable[Span]) -> str:
