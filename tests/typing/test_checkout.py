@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MINE = '''\
+MINE = """\
 from detent import Agent, ScriptedChatGenerator
 from detent.testing import schedules
 
@@ -20,7 +20,7 @@ def sign(number: int) -> int:
 
 answer: int = "none"
 print(Agent, ScriptedChatGenerator, schedules, sign)
-'''
+"""
 
 
 def test_mypy_in_the_checkout_finds_the_mistakes_of_my_file_alone(tmp_path: Path) -> None:
