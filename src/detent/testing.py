@@ -115,7 +115,9 @@ else:
             "adapters.testing.doubles.recorded": (
                 "RecordingChatGenerator ReplayingChatGenerator recorded"
             ),
-            "adapters.testing.doubles.scripted": "After Asked Line Pieces ScriptedChatGenerator When",
+            "adapters.testing.doubles.scripted": (
+                "After Asked Line Pieces ScriptedChatGenerator When"
+            ),
             "adapters.testing.doubles.scrubbing": "scrub_secrets",
             "adapters.testing.doubles.spies": "SpiedTool ToolUse spy",
             "adapters.testing.doubles.transcripts": "transcript",

@@ -1,4 +1,4 @@
-"""The code that README, tutorial and how-tos print passes `mypy --strict`, as whoever copies it has it."""
+"""The code that README, tutorial and how-tos print passes `mypy --strict`, once it is copied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNTYPED = {
     "docs/how-to/write-a-provider-adapter.md",
     "docs/how-to/your-own-loop.md",
 }
-"""Pages whose helpers have no types yet: each is mostly the code of another library, or of a loop."""
+"""Pages whose helpers have no types yet: mostly the code of another library, or of a loop."""
 
 OPTIONS = (
     "--strict",

@@ -1,4 +1,4 @@
-"""Who tries a file of theirs in a checkout reads of their own mistakes, and by their own settings."""
+"""Who tries a file of theirs in a checkout reads of their own mistakes, by their own settings."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _decision(
 
 
 def _arguments(one: PendingCall, text: str) -> dict[str, Any]:
-    """All arguments: those of the call, secrets as the mask that stands for them, and the changed."""
+    """All arguments: the changed, and of the others a secret one as the mask that stands for it."""
     try:
         changed = json.loads(text)
     except ValueError as error:
