@@ -40,6 +40,33 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert document("show", "order-1")["status"] == "done"
 
 
+def test_a_change_names_what_changes_and_the_whole_is_shown(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other arguments stay; nothing secret is printed, old or new."""
+    tail = ("--by", "Ada", "--app", app(monkeypatch))
+    told = call("decide", "order-1", "pay", "--modify", '{"amount": 1}', *tail).stderr
+
+    assert 'pay is to run with {"amount": 1, "pin": "********"}' in told
+    decided = document("show", "order-1")["turns"][0]["calls"][1]
+    assert decided["arguments"] == {"amount": 1, "pin": "********"}
+
+
+def test_a_module_that_is_misspelt_is_told_with_the_one_of_this_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder without any says so."""
+    monkeypatch.chdir(tmp_path)
+    none = call("resume", "o", "--app", "bokks:agent", code=2).stderr
+    assert "which has no Python file" in " ".join(none.split())
+    (tmp_path / "books.py").write_text("", encoding="utf-8")
+
+    told = call("resume", "o", "--app", "bokks:agent", code=2).stderr
+    assert "there is no module 'bokks'; did you mean books:agent?" in told
+    far = " ".join(call("resume", "o", "--app", "zzz:agent", code=2).stderr.split())
+    assert "which has books, nor is one installed" in far
+
+
 def test_a_no_and_a_yes_are_neither(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever comes last."""
     the_app = app(monkeypatch)
@@ -104,7 +131,8 @@ def test_two_calls_that_wait_are_told_apart(path: str, monkeypatch: pytest.Monke
     left = document("decide", "two", "call_1_1", "--confirm", *tail)["pending"]
     assert [one["call_id"] for one in left] == ["call_1_0"]
     document("decide", "two", "--confirm", *tail)
-    assert "no call waits" in call("decide", "two", "--confirm", *tail, code=4).stderr
+    again = call("decide", "two", "--confirm", "--by", "Bob", *tail, code=4).stderr
+    assert "no call waits for a human: pay was confirmed by " in again
     assert "no call c9 waits" in call("decide", "two", "c9", "--confirm", *tail, code=4).stderr
 
 

@@ -32,11 +32,14 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show, put
 from detent.adapters.drivers.progress import ENDED
-from detent.adapters.stories.story import SEALED
+from detent.adapters.stories.steps import compact
+from detent.adapters.stories.story import SEALED, Story
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.result import AgentResult
 from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Failed
+from detent.core.tools.masking import MASK, masked
+from detent.core.values.frozen import thaw
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.listing import Listing
 
@@ -51,7 +54,7 @@ TRIES = 20
 @app_option
 @click.option("--confirm", is_flag=True, help="Let it run as it is.")
 @click.option("--reject", is_flag=True, help="Do not let it run.")
-@click.option("--modify", metavar="JSON", help="Let it run with these arguments, all of them.")
+@click.option("--modify", metavar="JSON", help="Let it run with these arguments changed.")
 @click.option("--respond", metavar="TEXT", help="Answer in the tool's place.")
 @click.option("--reason", metavar="TEXT", help="For the model, with --reject and --modify.")
 @click.option("--remember", type=click.Choice(SCOPES), default="call", show_default=True)
@@ -71,9 +74,9 @@ def decide(
         return
     agent = agent_for(app, required_story(store, name).agent, store, "decide about")
     waiting = agent.pending(name)
-    one = _meant(waiting, name, call, agent.spec.tools)
+    one = _meant(waiting, name, call, agent.spec.tools, store)
     _require_shown(one, said)
-    left = agent.decide(name, _decision(one, said))
+    left = agent.decide(name, _decision(one, said, as_json=as_json))
     _put_decided(one, left, as_json=as_json)
 
 
@@ -84,9 +87,9 @@ def _decide_over(
     if said["by"] is not None:
         raise click.UsageError("--by is for a store: a host knows who you are by your token")
     waiting = host.waiting(run_id)
-    one = _meant(waiting.calls, run_id, call, waiting.tools)
+    one = _meant(waiting.calls, run_id, call, waiting.tools, host)
     _require_shown(one, said)
-    by = host.decide(run_id, _decision(one, said))
+    by = host.decide(run_id, _decision(one, said, as_json=as_json))
     left = [each for each in host.waiting(run_id).calls if each.digest != one.digest]
     see = f"detent runs watch {shlex.quote(run_id)}{host.option}"
     more = f" by {by}; the host goes on with it, see {see}"
@@ -112,7 +115,11 @@ def _put_decided(
 
 
 def _meant(
-    waiting: tuple[PendingCall, ...], run_id: str, call: str | None, tools: Collection[str]
+    waiting: tuple[PendingCall, ...],
+    run_id: str,
+    call: str | None,
+    tools: Collection[str],
+    store: Journal,
 ) -> PendingCall:
     """The call that is meant. The model writes the ids: none of them passes for a tool's name."""
     found = [
@@ -124,12 +131,26 @@ def _meant(
         return found[0]
     if not found:
         named = "no call" if call is None else f"no call {call}"
-        raise told(f"in run {run_id} {named} waits for a human", REFUSED)
+        decided = _decided_before(required_story(store, run_id), call)
+        raise told(f"in run {run_id} {named} waits for a human{decided}", REFUSED)
     names = ", ".join(f"{one.tool_name} ({one.call_id})" for one in found)
     raise click.UsageError(f"more than one call waits, say which: {names}")
 
 
-def _decision(one: PendingCall, said: dict[str, Any]) -> ToolExecutionDecision:
+def _decided_before(story: Story, call: str | None) -> str:
+    """What was said of the last call that is meant, and by whom: somebody was faster."""
+    calls = [
+        one
+        for turn in story.every_turn
+        for one in turn.calls
+        if one.decided_at is not None and call in {None, one.tool, one.call_id}
+    ]
+    return f": {calls[-1].tool} was {calls[-1].said[-1]}" if calls and calls[-1].said else ""
+
+
+def _decision(
+    one: PendingCall, said: dict[str, Any], *, as_json: bool = False
+) -> ToolExecutionDecision:
     ways = (
         said["confirm"],
         said["reject"],
@@ -140,7 +161,11 @@ def _decision(one: PendingCall, said: dict[str, Any]) -> ToolExecutionDecision:
         raise click.UsageError("decide by one of --confirm, --reject, --modify and --respond")
     by = said["by"] or getpass.getuser()
     if said["modify"] is not None:
-        return one.modify(_arguments(one, said["modify"]), said["reason"], by=by)
+        arguments = _arguments(one, said["modify"])
+        if not as_json:
+            secret = [name for name, value in one.arguments.items() if value == MASK]
+            say(f"{one.tool_name} is to run with {compact(masked(arguments, secret))}")
+        return one.modify(arguments, said["reason"], by=by)
     if said["respond"] is not None:
         return one.respond(said["respond"], by=by)
     if said["reject"]:
@@ -149,12 +174,14 @@ def _decision(one: PendingCall, said: dict[str, Any]) -> ToolExecutionDecision:
 
 
 def _arguments(one: PendingCall, text: str) -> dict[str, Any]:
+    """All arguments: the changed, and of the others a secret one as the mask that stands for it."""
     try:
-        arguments = json.loads(text)
+        changed = json.loads(text)
     except ValueError as error:
         raise click.UsageError(f"--modify is an object of JSON: {error}") from error
-    if not isinstance(arguments, dict):
-        raise click.UsageError("--modify is an object of JSON, with all arguments")
+    if not isinstance(changed, dict):
+        raise click.UsageError("--modify is an object of JSON: the arguments that change")
+    arguments = {name: thaw(value) for name, value in one.arguments.items()} | changed
     if faults := one.faults(arguments):
         raise told("; ".join(faults), REFUSED)
     return arguments
