@@ -59,13 +59,15 @@ class Proof:
     cut: int
     seconds: float
     edges: frozenset[Edge] = field(repr=False)
+    remember: bool = False
 
     def __str__(self) -> str:
         bound = f"up to turn {self.turns}" if self.cut else "to the end"
+        each = "" if self.remember else ", where each yes is to one call"
         return (
             f"{', '.join(self.claims)}: holds for every order of events {bound}, with up to "
-            f"{self.calls} calls at once; {self.states} states, {self.transitions} transitions, "
-            f"{self.seconds:.1f} s"
+            f"{self.calls} calls at once{each}; {self.states} states, {self.transitions} "
+            f"transitions, {self.seconds:.1f} s"
         )
 
 
@@ -88,6 +90,7 @@ def check(
     results: Mapping[str, Sequence[object]] | None = None,
     usage: Usage = USAGE,
     exact: bool = False,
+    remember: bool = False,
 ) -> Proof:
     """Prove claims about an agent, or refute one, by going through every order of events.
 
@@ -110,6 +113,9 @@ def check(
         usage: the tokens of each reply; what it costs is what the agent's limits say.
         exact: tell runs apart that differ in their conversation, or in the record of decisions,
             alone. Needed where a policy or a claim reads one; there are many more of them.
+        remember: humans may also say of a yes that it counts for further calls, as far as the
+            question takes that; there are many more runs then. Without it the proof is of runs in
+            which nobody does.
 
     Raises:
         Refuted: a claim does not hold; the scenario that shows it is as short as any.
@@ -125,7 +131,8 @@ def check(
     _require_all_names(spec, claims)
     if calls < 1:
         raise ValueError(f"calls={calls}: a model that calls no tool proves nothing; say 1 or more")
-    small = Small(spec, calls, arguments or {}, results or {}, usage, _hooks_of(agent, spec))
+    hooks = _hooks_of(agent, spec)
+    small = Small(spec, calls, arguments or {}, results or {}, usage, hooks, remember)
     begun = start(spec, messages, run_id="run", at=NOW)
     if begun.outcome is not None:
         raise ValueError(
@@ -249,6 +256,7 @@ class _Search:
             self._cut,
             perf_counter() - began,
             frozenset(self._edges),
+            self._small.remember,
         )
 
     def _onward(self, here: Key) -> Iterator[Key]:
