@@ -15,6 +15,7 @@ from detent import (
     BreakpointException,
     ChatMessage,
     HITLBreakpointException,
+    Limits,
     MemoryJournal,
     Runs,
     ScriptedChatGenerator,
@@ -133,6 +134,31 @@ def test_a_failed_call_does_not_tell_it() -> None:
 
     assert "the pin <pin> is wrong" in str(caught.value)
     assert PIN not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_tool_that_is_not_offered_has_secrets_all_the_same(*, is_last: bool) -> None:
+    """A model may call it: where only others may be used, or none in its last answer."""
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    desk = Desk()
+    pay = desk.agent.spec.tools["pay"]
+    call = ToolCall("pay", {"to": "Ann", "pin": PIN}, "c")
+    script = [ToolCall("look", {}), call] if is_last else [call, "Done."]
+    limits = Limits(max_agent_steps=1, final_answer=True) if is_last else Limits()
+    model = ScriptedChatGenerator(*script)
+    agent = Agent(chat_generator=model, tools=[pay, look], limits=limits)
+    pieces = list[StreamingChunk]()
+
+    result = agent.run("go", pieces.append, tools=None if is_last else ["look"])
+
+    assert desk.got == []
+    assert result.messages[-2 if is_last else -3].tool_call is not None
+    assert PIN not in f"{result.messages}{pieces}"
 
 
 def test_pieces_of_other_calls_stay_in_their_order() -> None:
