@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import shlex
+import sys
 import time
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from detent.adapters.cli.endings import (
     told,
 )
 from detent.adapters.cli.runs.apps import agent_for
-from detent.adapters.cli.runs.looking import required_story, shown
+from detent.adapters.cli.runs.looking import DIGEST_SHOWN, required_story, shown
 from detent.adapters.cli.runs.options import (
     app_option,
     json_option,
@@ -43,6 +44,9 @@ from detent.core.values.frozen import thaw
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.listing import Listing
 
+DIGEST_LEAST = 8
+"""With so many characters nobody hits upon another question: its run's nonce is in the digest."""
+
 TRIES = 20
 """So often a cancellation is written again, while others write to the same run."""
 
@@ -58,7 +62,8 @@ TRIES = 20
 @click.option("--respond", metavar="TEXT", help="Answer in the tool's place.")
 @click.option("--reason", metavar="TEXT", help="For the model, with --reject and --modify.")
 @click.option("--remember", type=click.Choice(SCOPES), default="call", show_default=True)
-@click.option("--digest", metavar="TEXT", help="Decide only if this is what waits still.")
+@click.option("--digest", metavar="TEXT", help="Of the question that was seen, or how it begins.")
+@click.option("--unseen", is_flag=True, help="Say yes to whatever waits by now.")
 @click.option("--by", metavar="NAME", help="Who decides. [default: the name of the user]")
 @json_option
 def decide(
@@ -66,7 +71,9 @@ def decide(
 ) -> None:
     """Decide about a call that waits: CALL is its id or its tool, if more than one waits.
 
-    Needs --app or --host. The run goes on where it is driven, or with `detent runs resume`.
+    Needs --app or --host. The run goes on where it is driven, or with `detent runs resume`. A yes
+    is to the question with the --digest that `pending` shows: another may wait by now. Without it,
+    a terminal shows what waits and asks.
     """
     name = run_named(store, run_id)
     if isinstance(store, RemoteHost):
@@ -75,8 +82,8 @@ def decide(
     agent = agent_for(app, required_story(store, name).agent, store, "decide about")
     waiting = agent.pending(name)
     one = _meant(waiting, name, call, agent.spec.tools, store)
-    _require_shown(one, said)
-    left = agent.decide(name, _decision(one, said, as_json=as_json))
+    decision = _decision(one, said, as_json=as_json)
+    left = agent.decide(name, decision)
     _put_decided(one, left, as_json=as_json)
 
 
@@ -88,7 +95,6 @@ def _decide_over(
         raise click.UsageError("--by is for a store: a host knows who you are by your token")
     waiting = host.waiting(run_id)
     one = _meant(waiting.calls, run_id, call, waiting.tools, host)
-    _require_shown(one, said)
     by = host.decide(run_id, _decision(one, said, as_json=as_json))
     left = [each for each in host.waiting(run_id).calls if each.digest != one.digest]
     see = f"detent runs watch {shlex.quote(run_id)}{host.option}"
@@ -96,10 +102,22 @@ def _decide_over(
     _put_decided(one, left, more, as_json=as_json)
 
 
-def _require_shown(one: PendingCall, said: dict[str, Any]) -> None:
-    if said["digest"] not in {None, one.digest}:
-        text = f"what waits in run {one.run_id} is not what was shown: look again"
-        raise told(text, REFUSED)
+def _require_seen(one: PendingCall, said: dict[str, Any], *, as_json: bool) -> None:
+    """A yes is to what somebody has seen. Meanwhile that may have lapsed, and another call wait."""
+    digest = said["digest"]
+    if digest is not None:
+        if len(digest) < DIGEST_LEAST or not one.digest.startswith(digest):
+            text = f"what waits in run {one.run_id} is not what was shown: look again"
+            raise told(text, REFUSED)
+        return
+    if said["reject"] or said["unseen"]:
+        return
+    put_lines(shown(one))
+    if sys.stdin.isatty() and not as_json:
+        if not click.confirm("Is it about this?", err=True):
+            raise told("nothing is decided", REFUSED)
+        return
+    raise told(f"if it is about this, say so: --digest {one.digest[:DIGEST_SHOWN]}", REFUSED)
 
 
 def _put_decided(
@@ -148,9 +166,8 @@ def _decided_before(story: Story, call: str | None) -> str:
     return f": {calls[-1].tool} was {calls[-1].said[-1]}" if calls and calls[-1].said else ""
 
 
-def _decision(
-    one: PendingCall, said: dict[str, Any], *, as_json: bool = False
-) -> ToolExecutionDecision:
+def _decision(one: PendingCall, said: dict[str, Any], *, as_json: bool) -> ToolExecutionDecision:
+    """What is said of a call, if it is the one that was seen."""
     ways = (
         said["confirm"],
         said["reject"],
@@ -165,7 +182,9 @@ def _decision(
         if not as_json:
             secret = [name for name, value in one.arguments.items() if value == MASK]
             say(f"{one.tool_name} is to run with {compact(masked(arguments, secret))}")
+        _require_seen(one, said, as_json=as_json)
         return one.modify(arguments, said["reason"], by=by)
+    _require_seen(one, said, as_json=as_json)
     if said["respond"] is not None:
         return one.respond(said["respond"], by=by)
     if said["reject"]:
