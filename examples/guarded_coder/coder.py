@@ -30,8 +30,8 @@ from detent.models import ChatGenerator
 
 SERVER = Path(__file__).with_name("server.py")
 TASK = (
-    "with_tax in prices.py shall give the price with the tax, net * 1.19, and gives the tax alone. "
-    "Read the file, mend it, and tell the team what it was."
+    "In prices.py, with_tax returns the tax alone. It shall return net * 1.19. Mend that line, and "
+    "tell the team what it was."
 )
 RULES = RuleList(
     [

@@ -35,7 +35,7 @@ def make_server(folder: Path) -> MCPServer:
 
     @server.tool()
     def edit_file(name: str, old: str, new: str) -> str:
-        """Put a new text in the place of an old one, which stands in the file once."""
+        """Change one line of a file: old is the line as it stands there, new is what it becomes."""
         text = within(name).read_text(encoding="utf-8")
         if text.count(old) != 1:
             raise ValueError(f"{old!r} stands in {name} {text.count(old)} times, and not once")
