@@ -71,9 +71,15 @@ def faults(claims: Iterable[Claim], papers: Mapping[str, str]) -> list[str]:
     """A sentence for each citation that is wrong."""
     found: list[str] = []
     for claim in claims:
-        if claim.paper not in papers:
+        is_long = len(claim.quote.split()) >= QUOTE_WORDS
+        where = [name for name, text in papers.items() if is_long and claim.quote in text]
+        if claim.paper in where:
+            continue
+        if where:
+            found.append(f"{claim.quote!r} is of the paper {where[0]!r}, not {claim.paper!r}")
+        elif claim.paper not in papers:
             found.append(f"there is no paper {claim.paper!r}, only {', '.join(papers)}")
-        elif len(claim.quote.split()) < QUOTE_WORDS or claim.quote not in papers[claim.paper]:
+        else:
             found.append(f"{claim.quote!r} does not stand in the paper {claim.paper!r}")
     return found
 
@@ -85,7 +91,7 @@ def quotes_stand_in_papers(papers: Mapping[str, str]) -> Hook:
         given = run.outcome.answer if isinstance(run.outcome, Finished) else {}
         claims: Any = given.get("claims", ())  # of the output type: it has been checked
         wrong = faults([Claim(**claim) for claim in claims], papers)
-        return f"Mend these citations: {'; '.join(wrong)}." if wrong else None
+        return f"Mend these citations, and report: {'; '.join(wrong)}." if wrong else None
 
     return on_exit(checked)
 

@@ -38,7 +38,7 @@ def of_blocks(text: str) -> Iterator[str]:
 def of_sentences(text: str) -> Iterator[str]:
     """What follows `detent` where a sentence names a command."""
     for code in INLINE.findall(BLOCK.sub("", text)):
-        if found := re.match(r"detent (?=[a-z])(.*)", code):
+        if found := re.match(r"(?:eval \"\$\()?detent (?=[a-z])([^)]*)", code):
             yield found[1]
 
 

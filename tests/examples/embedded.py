@@ -169,7 +169,7 @@ def main(names: Sequence[str], model: str = "local") -> int:
         started = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             try:
-                good = PLAYS[name](Path(folder) / "here", model)
+                good = PLAYS[name](Path(folder), model)
             except (OSError, subprocess.TimeoutExpired) as error:
                 say(str(error))
                 good = False
