@@ -9,7 +9,7 @@ one of its own class; nobody else has seen it by then. This module alone makes c
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import WRAPPER_ASSIGNMENTS, update_wrapper
 from typing import Any, TypeVar
 
 from attrs import NOTHING, fields
@@ -49,7 +49,7 @@ def fast_init(kind: type[T]) -> type[T]:
         "self.__class__ = KIND",
         names=names,
     )
-    update_wrapper(init, kind.__init__)  # for `inspect` and `typing` to find what its names mean
+    update_wrapper(init, kind.__init__, (*WRAPPER_ASSIGNMENTS, "__annotations__"))  # for `typing`
     type.__setattr__(kind, "__init__", init)
     return kind
 
