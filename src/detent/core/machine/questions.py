@@ -75,6 +75,8 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
         if stays and (kept := _kept(slot, said, event.at)) is not None:
             return with_slot(run, kept)
         wanted = _wanted(slot, said)
+        if (answer := slot.clearance and slot.clearance.answer) is not None and not wanted:
+            return with_slot(run, stopped(slot, AnsweredByHuman(answer)))
     clear = slot.clearance
     is_left = clear is not None and _is_as_left(clear, now, event.at)  # a human has said so
     match said:
@@ -118,11 +120,10 @@ def _answered(slot: Slot) -> AwaitingDecision:
 
 def _wanted(slot: Slot, said: Verdict) -> list[str]:
     """What the rules of today want more than those by which a call was asked about, or let run."""
-    status = slot.status
-    was = status.ask if isinstance(status, AwaitingDecision) else None
-    if was is None and slot.clearance is not None:
-        was = slot.clearance.ask
-    if not is_stale(slot) or not isinstance(said, Ask):
+    status, clear = slot.status, slot.clearance
+    was = status.ask if isinstance(status, AwaitingDecision) else clear and clear.ask
+    is_answered = clear is not None and clear.answer is not None
+    if not (is_answered or is_stale(slot)) or not isinstance(said, Ask):
         return []
     more = ["a human must be asked"] if was is None else wants_more(said, was)
     return [f"the rules have changed: {text}" for text in more]
@@ -320,6 +321,10 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
                 return Slot(slot.ref, call, Ready(asked.attempt), clear, slot.spends)
             clear = attrs.evolve(clear, is_unjudged=True)
             return Slot(slot.ref, call, AwaitingPolicy(), clear)
+        case Answered(text) if asked.is_stale and name in spec.guards:
+            # RULE: who may answer in the tool's place is what the rules of today say
+            clear = attrs.evolve(clear, answer=text)
+            return Slot(slot.ref, slot.call, AwaitingPolicy(), clear)
         case Rejected(feedback):
             return stopped(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):

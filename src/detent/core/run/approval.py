@@ -276,6 +276,7 @@ class Clearance:
         is_stale: another process goes on with the run, whose policies have not been asked.
         after: the name of the crash that the question came of; "" if it came of a policy.
         trouble: what happened then, in words.
+        answer: what a human has answered in the tool's place, and no policy has seen.
     """
 
     binding: Binding
@@ -287,6 +288,7 @@ class Clearance:
     is_stale: bool = False
     after: str = ""
     trouble: str = ""
+    answer: str | None = None
 
     def covers(self, attempt: int) -> bool:
         """Whether it lets this attempt begin."""

@@ -1,0 +1,142 @@
+"""Attacks on what a question in a snapshot takes: by whom it is handed in, it may be edited.
+
+Each test is called by the promise that it attacks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from time import time
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentSnapshot,
+    AlwaysAskPolicy,
+    HITLBreakpointException,
+    MemoryJournal,
+    NeverAskPolicy,
+    ScriptedChatGenerator,
+    ToolCall,
+    tool,
+)
+from detent.approvals import (
+    Answers,
+    ApproverKey,
+    ApproverKeys,
+    Approvers,
+    DecisionRefusedError,
+    PendingCall,
+    Principal,
+    Signer,
+    ToolExecutionDecision,
+    WithApprovers,
+    WithQuestionOptions,
+)
+
+LATER = 4e9
+SIGNERS = {name: Signer.new(name) for name in ("Ada", "Bob")}
+KEYS = ApproverKeys({name: ApproverKey(one.public_key) for name, one in SIGNERS.items()})
+ADA = SIGNERS["Ada"]
+NO_ANSWER = WithQuestionOptions(AlwaysAskPolicy(), answers=Answers(respond=False))
+Written = dict[str, Any]
+
+
+def by_session(decision: ToolExecutionDecision, question: PendingCall) -> Principal | None:
+    """Somebody who is known by what a browser sends."""
+    return Principal("Ada") if decision.credential == "session of Ada" else None
+
+
+class Desk:
+    """An agent that pays once it may."""
+
+    def __init__(self, approvers: Any, policy: Any) -> None:
+        self.paid: list[int] = []
+        self.options: dict[str, Any] = {"approvers": approvers}
+        self.policy = policy
+
+    def agent(self, *script: Any) -> Agent[Any]:
+        """For one process."""
+
+        @tool
+        def pay(amount: int) -> str:
+            """Pay."""
+            self.paid.append(amount)
+            return "paid"
+
+        rules = {} if self.policy is None else {"pay": self.policy}
+        options = {"confirmation_strategies": rules, **self.options}
+        return Agent(chat_generator=ScriptedChatGenerator(*script), tools=[pay], **options)
+
+    def stopped(self, *script: Any, **begin: Any) -> tuple[PendingCall, AgentSnapshot]:
+        """What waits when a run stops, and the run."""
+        with pytest.raises(HITLBreakpointException) as raised:
+            self.agent(*script).run(**begin)
+        return raised.value.pending[0], raised.value.snapshot
+
+    def begun(self) -> tuple[PendingCall, AgentSnapshot]:
+        """A run that wants to pay 900."""
+        return self.stopped(ToolCall("pay", {"amount": 900}), messages="go", run_id="r")
+
+
+def rewritten(snapshot: AgentSnapshot, change: Callable[[Written], None]) -> AgentSnapshot:
+    """The snapshot as somebody has changed it, who is given the status of its call."""
+    data = json.loads(json.dumps(snapshot.to_dict()))
+    change(data["run"]["phase"]["slots"][0]["status"])
+    return AgentSnapshot.from_dict(data)
+
+
+def answerable(status: Written) -> None:
+    status["ask"]["answers"]["respond"] = True
+
+
+def signed(decision: ToolExecutionDecision) -> ToolExecutionDecision:
+    return ADA.sign(decision, expires_at=LATER)
+
+
+def told(decision: ToolExecutionDecision) -> ToolExecutionDecision:
+    return ToolExecutionDecision.from_dict(
+        decision.to_dict() | {"credential": "session of Ada", "by": "Ada"}
+    )
+
+
+WAYS = [(KEYS, signed), (by_session, told)]
+
+
+@pytest.mark.parametrize(("approvers", "prove"), WAYS, ids=["keys", "sessions"])
+def test_nobody_answers_in_the_tools_place_because_a_snapshot_lets_them(
+    approvers: Any, prove: Any
+) -> None:
+    """The rules of today are asked, and put the question as they put it."""
+    desk = Desk(approvers, NO_ANSWER)
+    call, snapshot = desk.begun()
+    forged = rewritten(snapshot, answerable)
+
+    said = prove(call.respond("It is paid."))
+    waiting, stopped = desk.stopped("done", snapshot=forged.with_decisions([said]))
+
+    assert waiting.answers == Answers(respond=False)
+    assert "other answers are taken" in waiting.changed
+    assert "It is paid." not in str(stopped.to_dict()["run"]["state"])
+    with pytest.raises(DecisionRefusedError, match="nobody may answer in the tool's place"):
+        desk.agent("done").run(snapshot=stopped.with_decisions([prove(waiting.respond("paid"))]))
+    assert desk.paid == []
+
+
+@pytest.mark.parametrize(("approvers", "prove"), WAYS, ids=["keys", "sessions"])
+@pytest.mark.parametrize("today", [AlwaysAskPolicy(), NeverAskPolicy(), None])
+def test_who_may_answer_in_the_tools_place_does(approvers: Any, prove: Any, today: Any) -> None:
+    """By the rules of today, also where they would not ask at all."""
+    desk = Desk(approvers, AlwaysAskPolicy())
+    call, snapshot = desk.begun()
+    desk.policy = today
+
+    result = desk.agent("done").run(
+        snapshot=snapshot.with_decisions([prove(call.respond("It is paid."))])
+    )
+
+    (told,) = result.messages[2].tool_call_results
+    assert (told.result, desk.paid) == ("It is paid.", [])
