@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from time import time
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from detent import (
     AgentSnapshot,
     AlwaysAskPolicy,
     HITLBreakpointException,
-    MemoryJournal,
     NeverAskPolicy,
     ScriptedChatGenerator,
     ToolCall,
@@ -36,6 +34,7 @@ from detent.approvals import (
     WithApprovers,
     WithQuestionOptions,
 )
+from detent.machine import ManualClock
 
 LATER = 4e9
 SIGNERS = {name: Signer.new(name) for name in ("Ada", "Bob")}
@@ -123,7 +122,8 @@ def test_nobody_answers_in_the_tools_place_because_a_snapshot_lets_them(
     assert "It is paid." not in str(stopped.to_dict()["run"]["state"])
     with pytest.raises(DecisionRefusedError, match="nobody may answer in the tool's place"):
         desk.agent("done").run(snapshot=stopped.with_decisions([prove(waiting.respond("paid"))]))
-    assert desk.paid == []
+    waiting, _ = desk.stopped("done", snapshot=stopped)  # what did not count does not do so later
+    assert (waiting.tool_name, desk.paid) == ("pay", [])
 
 
 @pytest.mark.parametrize(("approvers", "prove"), WAYS, ids=["keys", "sessions"])
@@ -140,3 +140,48 @@ def test_who_may_answer_in_the_tools_place_does(approvers: Any, prove: Any, toda
 
     (told,) = result.messages[2].tool_call_results
     assert (told.result, desk.paid) == ("It is paid.", [])
+
+
+@pytest.mark.parametrize("until", [None, LATER])
+def test_a_yes_counts_no_longer_because_a_snapshot_says_so(until: float | None) -> None:
+    """What was signed says until when the question counts that it is about."""
+    clock = ManualClock(1_000.0)
+    keys = ApproverKeys({"Ada": ApproverKey(ADA.public_key)}, clock)
+    desk = Desk(keys, WithQuestionOptions(AlwaysAskPolicy(), expires_s=60))
+    desk.options["clock"] = clock
+    call, snapshot = desk.begun()
+    yes, no = signed(call.confirm()), signed(call.reject("Too much."))
+
+    def longer(status: Written) -> None:
+        status["expires_at"] = until
+
+    forged = rewritten(snapshot, longer)
+    clock.advance(61)
+    with pytest.raises(DecisionRefusedError, match="what Ada has signed counted until 1060"):
+        desk.agent("done").run(snapshot=forged.with_decisions([yes]))
+    assert desk.paid == []
+    desk.agent("done").run(snapshot=forged.with_decisions([no]))  # which is never too late
+    clock.advance(-61)
+    desk.agent("done").run(snapshot=snapshot.with_decisions([yes]))
+    assert desk.paid == [900]
+
+
+def test_a_vote_counts_no_longer_because_a_snapshot_says_so() -> None:
+    """One who has said yes in time, and one who says it after the end, are not two."""
+    clock = ManualClock(1_000.0)
+    keys = ApproverKeys({k: ApproverKey(one.public_key) for k, one in SIGNERS.items()}, clock)
+    policy = WithApprovers(AlwaysAskPolicy(), Approvers(2))
+    desk = Desk(keys, WithQuestionOptions(policy, expires_s=60))
+    desk.options["clock"] = clock
+    call, snapshot = desk.begun()
+    call, snapshot = desk.stopped(
+        "done", snapshot=snapshot.with_decisions([signed(call.confirm())])
+    )
+    assert call.votes == ("Ada",)
+
+    def longer(status: Written) -> None:
+        status["expires_at"] = None
+
+    clock.advance(61)
+    waiting, _ = desk.stopped("done", snapshot=rewritten(snapshot, longer))
+    assert (waiting.votes, desk.paid) == ((), [])

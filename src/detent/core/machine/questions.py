@@ -72,11 +72,10 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     if not isinstance(said, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
         slot = Slot(slot.ref, slot.call, before, slot.clearance, said.spends)
-        if stays and (kept := _kept(slot, said, event.at)) is not None:
+        kept = _kept(slot, said, event.at) if stays or _answer(slot) is not None else None
+        if kept is not None:
             return with_slot(run, kept)
         wanted = _wanted(slot, said)
-        if (answer := slot.clearance and slot.clearance.answer) is not None and not wanted:
-            return with_slot(run, stopped(slot, AnsweredByHuman(answer)))
     clear = slot.clearance
     is_left = clear is not None and _is_as_left(clear, now, event.at)  # a human has said so
     match said:
@@ -118,12 +117,19 @@ def _answered(slot: Slot) -> AwaitingDecision:
     return attrs.evolve(asked, after=clear.after, trouble=clear.trouble)
 
 
+def _answer(slot: Slot) -> str | None:
+    """What a human has answered in the tool's place, and no policy has seen yet."""
+    clear = slot.clearance if isinstance(slot.status, AwaitingPolicy) else None
+    return None if clear is None else clear.answer
+
+
 def _wanted(slot: Slot, said: Verdict) -> list[str]:
     """What the rules of today want more than those by which a call was asked about, or let run."""
-    status, clear = slot.status, slot.clearance
-    was = status.ask if isinstance(status, AwaitingDecision) else clear and clear.ask
-    is_answered = clear is not None and clear.answer is not None
-    if not (is_answered or is_stale(slot)) or not isinstance(said, Ask):
+    status = slot.status
+    was = status.ask if isinstance(status, AwaitingDecision) else None
+    if was is None and slot.clearance is not None:
+        was = slot.clearance.ask
+    if not isinstance(said, Ask) or not (is_stale(slot) or _answer(slot) is not None):
         return []
     more = ["a human must be asked"] if was is None else wants_more(said, was)
     return [f"the rules have changed: {text}" for text in more]
@@ -138,6 +144,8 @@ def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot | None:
     status, clear = slot.status, slot.clearance
     if _wanted(slot, said):
         return None
+    if (answer := _answer(slot)) is not None:
+        return stopped(slot, AnsweredByHuman(answer))
     if isinstance(status, AwaitingDecision):
         ask, until = _sooner(status.ask, status.expires_at, said, at)
         return moved(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
