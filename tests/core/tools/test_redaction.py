@@ -328,7 +328,12 @@ def test_nothing_of_many_values_is_left(short: list[str | int], text: str, long:
     assert all(piece in whole for piece in left)
 
 
-NUMBERS = [0, -1, *(10**size + 7 for size in range(1, 160)), *(7.5 / 10**size for size in range(40))]
+NUMBERS = [
+    0,
+    -1,
+    *(10**size + 7 for size in range(1, 160)),
+    *(7.5 / 10**size for size in range(40)),
+]
 
 
 @pytest.mark.parametrize("around", ["lorem {} dolor, ", "{},", "{}"])
