@@ -26,6 +26,7 @@ from detent.approvals import (
     ApproverKey,
     ApproverKeys,
     Approvers,
+    AskOverBudget,
     DecisionRefusedError,
     PendingCall,
     Principal,
@@ -34,6 +35,8 @@ from detent.approvals import (
     WithApprovers,
     WithQuestionOptions,
 )
+from detent.core.codec.json_text import TAG
+from detent.core.errors import StoredDataError
 from detent.machine import ManualClock
 
 LATER = 4e9
@@ -185,3 +188,35 @@ def test_a_vote_counts_no_longer_because_a_snapshot_says_so() -> None:
     clock.advance(61)
     waiting, _ = desk.stopped("done", snapshot=rewritten(snapshot, longer))
     assert (waiting.votes, desk.paid) == ((), [])
+
+
+def less(run: Written, name: str) -> None:
+    """What the name of a number in a run stands for is less than nothing."""
+    (slot,) = run["phase"]["slots"]
+    match name:
+        case "spent" | "tool_call_counts":
+            run[name] = {"amount" if name == "spent" else "pay": -1e9 if name == "spent" else -9}
+        case "usage":
+            run["usage"] = {"output_tokens": -9}
+        case "spends":
+            slot["spends"] = {"amount": float("nan")}
+        case "attempt":
+            slot["status"] = {TAG: "Ready", "attempt": -9}
+        case _:
+            run[name] = -9
+
+
+COUNTED = ("spent", "tool_call_counts", "usage", "spends", "attempt", "calls_inside", "cost")
+
+
+@pytest.mark.parametrize("name", [*COUNTED, "turn", "given_up", "invalid_answers"])
+def test_no_snapshot_has_spent_less_than_nothing(name: str) -> None:
+    """Limits and budgets would have more left than they give, and nobody would be asked."""
+    desk = Desk(by_session, AskOverBudget("amount", 100))
+    _, snapshot = desk.begun()
+    data = snapshot.to_dict()
+    less(data["run"], name)
+
+    with pytest.raises(StoredDataError):
+        desk.agent("done").run(snapshot=AgentSnapshot.from_dict(data))
+    assert desk.paid == []
