@@ -141,7 +141,7 @@ def test_what_was_let_run_before_and_has_not_begun_is_judged_again() -> None:
     call = asked(agent_of(paid, ASK, journal=cut).resume, "r")
 
     assert paid == []
-    assert "the rules have changed: a human must be asked" in call.reason
+    assert "the rules want more now: a human must be asked" in call.reason
     same = MemoryJournal()
     same.append("r", entries[:ready])
     assert agent_of(paid, NeverAskPolicy(), journal=same).resume("r").text == "done"
@@ -205,7 +205,7 @@ def test_what_is_no_longer_enough_is_asked_again(name: str, *, is_decided: bool)
 
     assert paid == []
     assert again.digest != call.digest
-    assert f"It must be decided anew: the rules have changed: {words}" in again.reason
+    assert f"It must be decided anew: the rules want more now: {words}" in again.reason
     assert again.changed
     with pytest.raises(DecisionRefusedError, match="of another call, run or question"):
         new.decide("r", call.confirm(by="bob"))

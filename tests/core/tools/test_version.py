@@ -105,7 +105,18 @@ def by(via: Any) -> Callable[..., Any]:
     return pay
 
 
-GIVEN: list[Any] = [plain, other, Account(), Other(), Rate(plain), Rate(other), 1, [plain, 1]]
+GIVEN: list[Any] = [
+    lambda: 1j,
+    lambda: 2j,
+    plain,
+    other,
+    Account(),
+    Other(),
+    Rate(plain),
+    Rate(other),
+    1,
+    [plain, 1],
+]
 LOOP: list[Any] = [plain]
 LOOP.append(LOOP)
 

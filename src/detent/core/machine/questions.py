@@ -132,7 +132,7 @@ def _wanted(slot: Slot, said: Verdict) -> list[str]:
     if not isinstance(said, Ask) or not (is_stale(slot) or _answer(slot) is not None):
         return []
     more = ["a human must be asked"] if was is None else wants_more(said, was)
-    return [f"the rules have changed: {text}" for text in more]
+    return [f"the rules want more now: {text}" for text in more]
 
 
 def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot | None:

@@ -88,6 +88,8 @@ def _plain(value: object) -> object:
         return [value.co_code.hex(), value.co_names, value.co_consts]
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, complex):
+        return str(value)
     if isinstance(value, set | frozenset):  # which has another order in every process
         return sorted(map(repr, value))
     return list(_function(value)) if callable(value) else type(value).__qualname__
