@@ -96,7 +96,7 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
             tool = spec.tools[slot.call.tool_name]
             grant = None if asked.after else grant_for(run, tool, now, event.at, ask)
             if grant is not None:
-                clear = Clearance(now, attempt, ask, grant.expires_at)
+                clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
     change, crash = change_in(run, slot, now, wanted), (asked.after, asked.trouble)
     again = asked.again + bool(wanted)
@@ -246,7 +246,7 @@ def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) 
     if grant is None:
         return slot
     clear = Clearance(status.binding, status.attempt, status.ask, grant.expires_at)
-    clear = attrs.evolve(clear, is_stale=status.is_stale)
+    clear = attrs.evolve(clear, is_stale=status.is_stale, is_granted=True)
     return evolve_slot(slot, Ready(status.attempt), clear)
 
 

@@ -277,6 +277,7 @@ class Clearance:
         after: the name of the crash that the question came of; "" if it came of a policy.
         trouble: what happened then, in words.
         answer: what a human has answered in the tool's place, and no policy has seen.
+        is_granted: what was confirmed for another call has let it run.
     """
 
     binding: Binding
@@ -289,6 +290,7 @@ class Clearance:
     after: str = ""
     trouble: str = ""
     answer: str | None = None
+    is_granted: bool = False
 
     def covers(self, attempt: int) -> bool:
         """Whether it lets this attempt begin."""
