@@ -404,7 +404,7 @@ def test_each_attempt_counts_as_it_may_have_paid(backoff_s: float, fails_by: str
     def fail(run: Run[Any], attempt: int, at: float) -> Run[Any]:
         run = step(spec, run, ToolStarted(ref, attempt, at))
         paid.append(run.spent["amount"])
-        fault = ToolFault("failed", "it is busy", retryable=True)
+        fault = ToolFault("raised", "it is busy", retryable=True)
         raised = ToolRaised(ref, attempt, fault, at, 0.5)
         run = step(spec, run, raised if fails_by == "fault" else ClockTicked(at + 10, 0.5))
         return step(spec, run, ClockTicked(at + 100))

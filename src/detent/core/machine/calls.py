@@ -231,9 +231,9 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
     is_asked = isinstance(slot.status, AwaitingDecision)
     if is_asked or not event.fault.retryable or event.attempt > retries.times:
         return moved(slot, Faulted(event.fault))
-    pause_s, status = retries.pause_s(event.attempt, event.chance), Ready(event.attempt + 1)
-    if event.at is not None and pause_s:
-        status = BackingOff(event.attempt + 1, event.at + pause_s)
+    pause_s, attempt = retries.pause_s(event.attempt, event.chance), event.attempt + 1
+    until = None if event.at is None or not pause_s else event.at + pause_s
+    status = Ready(attempt) if until is None else BackingOff(attempt, until)
     if not slot.spends:
         return moved(slot, status)
     # RULE: each attempt may have spent it; what the next takes comes on top, if the rules let it

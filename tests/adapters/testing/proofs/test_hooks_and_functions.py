@@ -250,7 +250,7 @@ def by_a_class(amount: int) -> int:
     return Bank.helped(amount)
 
 
-WAYS = {"helped": helped, "others": [len]}
+WAYS: dict[str, Any] = {"helped": helped, "others": [len]}
 
 
 def by_a_table(amount: int) -> int:
