@@ -354,3 +354,10 @@ def test_a_text_that_is_hardly_anything_else_is_withheld() -> None:
     text = "Ann, 1, " * 10_000
     told = redacted(text, {"who": "Ann", "n": 1}, known={})
     assert told == "(withheld: <n>, <who> in more than 10000 places)"
+
+
+def test_a_long_value_is_found_among_many_words() -> None:
+    """The text has more pieces than are looked for one by one."""
+    words, value = " ".join(map(str, range(1_000))), "abcdefghijklmnopqrstuvwxyz0123"
+    text = f"{words} {value}"
+    assert redacted(text, {"it": value, "no": value[::-1]}, known={}) == f"{words} <it>"
