@@ -38,7 +38,9 @@ PIN = "geheim-4711"
 class Desk:
     """An agent that pays with a secret, and what its tool has been given."""
 
-    def __init__(self, policy: Any = None, *, pin: object = PIN, **options: Any) -> None:
+    def __init__(
+        self, policy: Any = None, *, pin: object = PIN, call: Any = None, **options: Any
+    ) -> None:
         self.got: list[str] = []
 
         @tool
@@ -49,7 +51,7 @@ class Desk:
             self.got.append(str(pin))
             return "paid"
 
-        call = ToolCall("pay", {"to": "nobody" if options else "Ann", "pin": pin}, "c")
+        call = call or ToolCall("pay", {"to": "nobody" if options else "Ann", "pin": pin}, "c")
         model = ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=[call]), "Done.")
         self.journal = MemoryJournal()
         self.agent: Agent[Any] = Agent(
@@ -69,6 +71,15 @@ class Desk:
         with pytest.raises(HITLBreakpointException) as caught:
             self.run()
         return caught.value
+
+
+def test_arguments_that_cannot_be_read_are_not_told() -> None:
+    """Where in them a secret stands, nobody knows: the model has written less than all."""
+    cut = ToolCall("pay", id="c", unreadable=f'{{"to": "Ann", "pin": "{PIN}"')
+    result = Desk(call=cut).run()
+    (told,) = result.messages[-2].tool_call_results
+    assert "the arguments are not a JSON object" in str(told.result)
+    assert PIN not in f"{told.result} {result} {result.messages!r}"
 
 
 @pytest.mark.parametrize("colour", ["blocking", "async"])

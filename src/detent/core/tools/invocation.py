@@ -206,7 +206,9 @@ def without_hidden(call: ToolCall, tool: Tool) -> ToolCall:
 def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
     """One sentence for each way in which the call's arguments are not what the tool takes."""
     if call.unreadable is not None:
-        return [wording.arguments_unreadable(call.unreadable)]
+        # RULE: where a secret begins and ends in what cannot be read, nobody knows
+        why = "it is not shown, as some are secret" if tool.masked else call.unreadable
+        return [wording.arguments_unreadable(why)]
     if tool.fits(call.arguments):
         return []
     found = faults(call.arguments, tool.spec.parameters)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from attrs import field, fields, frozen
 
 from detent.adapters.agent.assembly import inner_hooks_of
-from detent.adapters.testing.proofs.functions import behind, called_by
+from detent.adapters.testing.proofs.functions import behind, called_by, evaluates
 from detent.adapters.testing.proofs.properties import Property, Violation
 from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
 from detent.adapters.testing.simulation.diagram import Edge, edges_between
@@ -176,6 +176,11 @@ def _require_all_names(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
                 "the same of that, or give it a function of its own"
             )
         meant += [one.__func__ for one in meant if isinstance(one, MethodType)]  # of any object
+        if meant and (unseen := {tool.name for tool in tools if evaluates(tool)} - told):
+            raise ValueError(
+                f"{claim.name} cannot be proved: {sorted(unseen)} runs code that it makes itself "
+                "(eval, exec), which may call anything; claim the same of that, or do without"
+            )
         callers = {tool.name for tool in tools if any(one in meant for one in called_by(tool))}
         if left_out := callers - told:
             raise ValueError(
