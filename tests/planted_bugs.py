@@ -346,6 +346,30 @@ BUGS = (
         ),
         in_company=True,
     ),
+    Bug(
+        "what a user says further is forgotten",
+        Edit(
+            "core/machine/turns.py",
+            "labelled(say(run, run.unread), labels_of(run.unread))",
+            "labelled(run, labels_of(run.unread))",
+        ),
+    ),
+    Bug(
+        "what a user says further is put before an answer that does not know of it",
+        Edit(
+            "core/machine/turns.py",
+            "return with_unread(run) if isinstance(run.phase, Pausing) else run",
+            "return with_unread(run)",
+        ),
+    ),
+    Bug(
+        "an answer ends the run that does not know what was said since",
+        Edit(
+            "core/machine/turns.py",
+            "    on = turned(spec, ended, ended.state)\n",
+            "    return ended\n",
+        ),
+    ),
 )
 
 

@@ -284,7 +284,7 @@ class EffectPerformer:
         return _awaited(value, stop) if isawaitable(value) else value
 
     async def _run_async(self, effect: RunTool) -> Event:
-        if not (self.lease is None or self.lease.is_sure):
+        if not (self.lease is None or self.lease.may_begin):
             await in_a_thread(self.lease.require)
         invocation, stop = _invocation(effect, self.lease), Stop()
         tools: Any = self.tools

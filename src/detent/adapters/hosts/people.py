@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import frozen
 
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.continuation import people
 from detent.adapters.agent.decisions import RunDecisions
+from detent.core.chat.messages import ChatMessage
 from detent.core.control.pending import ToolExecutionDecision, decided_run
-from detent.core.errors import StoredDataError
+from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.core.machine.step import step
 from detent.core.run.approval import Principal
-from detent.core.run.events import CancelRequested, Event, Resumed
+from detent.core.run.events import CancelRequested, Event, MessageReceived, Resumed
 from detent.core.run.run import Run
 from detent.core.storage.journal import status_of
 from detent.ports.hosting import HostRefusal, TryAgain
 from detent.ports.journal import RunNotFoundError
+
+Spoken: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage
+"""What is said to a run itself."""
 
 
 class _RefusedError(Exception):
@@ -36,9 +40,7 @@ class People(RunDecisions):
 
     _assembly: Assembly[Any]
 
-    def say(
-        self, run_id: str, said: ToolExecutionDecision | CancelRequested | TryAgain
-    ) -> Event | HostRefusal:
+    def say(self, run_id: str, said: Spoken) -> Event | HostRefusal:
         """The event that it is, which is written down; or why it does not count.
 
         Raises:
@@ -66,27 +68,33 @@ class People(RunDecisions):
             return HostRefusal("unknown_run", str(error))
         except StoredDataError as error:
             return HostRefusal("unreadable", str(error))
+        except (UnstorableError, ValueError) as error:
+            return HostRefusal("invalid", str(error))
         return events[0]
 
     def _heard(
         self,
         run: Run[Any],
-        said: ToolExecutionDecision | CancelRequested | TryAgain,
+        said: Spoken,
         who: Sequence[Principal | None],
     ) -> tuple[Run[Any], list[Event]]:
         spec, now = self._assembly.current_spec, self._assembly.clock.now()
         if isinstance(said, ToolExecutionDecision):
             return decided_run(spec, run, [said], now, who)
-        event: Event = said if isinstance(said, CancelRequested) else self._again()
+        event: Event
+        match said:
+            case CancelRequested():
+                event = said
+            case ChatMessage():
+                event = MessageReceived(said, at=now)
+            case TryAgain():
+                event = Resumed(self._assembly.chance.new_id(), now)
         after = run
-        if isinstance(said, CancelRequested) or status_of(run) == "failed":
+        if not isinstance(said, TryAgain) or status_of(run) == "failed":
             after = step(spec, run, event)
         if after is run:
             raise _RefusedError(_changes_nothing(run, said))
         return after, [event]
-
-    def _again(self) -> Resumed:
-        return Resumed(self._assembly.chance.new_id(), self._assembly.clock.now())
 
 
 def _undigested(decision: ToolExecutionDecision) -> HostRefusal:
@@ -97,9 +105,9 @@ def _undigested(decision: ToolExecutionDecision) -> HostRefusal:
     )
 
 
-def _changes_nothing(run: Run[Any], said: CancelRequested | TryAgain) -> HostRefusal:
+def _changes_nothing(run: Run[Any], said: CancelRequested | TryAgain | ChatMessage) -> HostRefusal:
     status = status_of(run)
-    if isinstance(said, CancelRequested):
+    if not isinstance(said, TryAgain):
         return HostRefusal("ended", f"run {run.id!r} has ended: it is {status}")
     why, text = ("not_ended", "has not ended") if run.outcome is None else ("ended", "is done")
     return HostRefusal(

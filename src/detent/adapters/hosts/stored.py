@@ -13,6 +13,7 @@ from attrs import frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import keeper_of
+from detent.adapters.drivers.progress import ENDED
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
@@ -26,6 +27,7 @@ from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
 from detent.core.result import AgentResult
+from detent.core.run.events import Event
 from detent.ports.chance import Chance
 from detent.ports.chat import Messages
 from detent.ports.clock import Clock
@@ -43,6 +45,7 @@ from detent.ports.hosting import (
 from detent.ports.journal import Journal
 from detent.ports.listing import Cursor, RunQuery, StoredRun
 
+NOT_HEARD = HostRefusal("ended", "it has ended")
 OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting"})
 """What a host has once it is open."""
 
@@ -175,8 +178,6 @@ class StoredHost(ABC):
 
     async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
         """As the port says."""
-        if isinstance(said, ChatMessage):
-            return await self._starting.say(run_id, said, self._chance.new_id())
         if isinstance(said, Fork):
             return await self._starting.fork(run_id, said, self._chance.new_id())
         run = await self._reading.listed(run_id)
@@ -184,9 +185,13 @@ class StoredHost(ABC):
             return unknown_run(run_id)
         if run.agent not in self._legs:
             return other_agent(run, self._legs)
-        people = People(self._legs[run.agent].assembly)
-        event = await asked(partial(people.say, run_id, said))
+        event: Event | HostRefusal = NOT_HEARD
+        if run.status not in ENDED or not isinstance(said, ChatMessage):
+            people = People(self._legs[run.agent].assembly)
+            event = await asked(partial(people.say, run_id, said))
         if isinstance(event, HostRefusal):
+            if isinstance(said, ChatMessage) and event.why == "ended":
+                return await self._starting.say(run_id, said, self._chance.new_id())
             return event
         if not self._drives.hear(run_id, event):
             now = await self._reading.listed(run_id)

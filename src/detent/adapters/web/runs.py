@@ -127,7 +127,7 @@ async def try_again(request: Request) -> Response:
 
 
 async def go_on(request: Request) -> Response:
-    """Say something more to a run that has ended: its conversation goes on in a new one."""
+    """Say something more to a run; behind one that has ended, a new one goes on with it."""
     text = str(request.state.form.get("text", "")).strip()
     if not text:
         return page(request, "refused.html", 422, text="There is nothing to say.", details=())

@@ -124,6 +124,16 @@ def test_cancel_ends_a_run_once(site: Site) -> None:
     assert "no run 'x' in the host at http://" in call("show", "x", code=5).stderr
 
 
+def test_more_is_said_over_a_host(site: Site) -> None:
+    """To the run while it goes on, and in a new one behind its end."""
+    assert document("send", "one", "in euros") == {"run_id": "one"}
+    call("send", "one", "x", "--by", "me", code=2)
+    call("cancel", "one")
+    site.wait_for("one")
+    behind = document("send", "one", "more")["run_id"]
+    assert behind.startswith("one.")
+
+
 @pytest.mark.parametrize("command", ["resume", "fork", "replay", "clean", "backup", "verify"])
 def test_what_works_on_a_store_alone_says_so(command: str, site: Site) -> None:
     """No other store is taken in the place of the host."""

@@ -276,3 +276,23 @@ def test_fork_replay_and_diff(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert document("replay", "talk-1", "--app", the_app)["equal"]
     changed = app(monkeypatch, confirmation_strategies={})
     assert not document("replay", "order-1", "--app", changed, code=1)["equal"]
+
+
+def test_more_is_said_without_code(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model reads it when it is next asked; what has ended is told nothing."""
+    monkeypatch.setenv("LOGNAME", "ada")
+    assert "run order-1 is told" in call("send", "order-1", "in euros").output
+    length = document("show", "order-1")["entries"]
+    assert document("send", "order-1", "today", "--by", "bob") == {
+        "run_id": "order-1",
+        "entries": length + 1,
+    }
+    assert document("show", "order-1")["notes"][-2:] == ["said: in euros", "said: today"]
+
+    the_app = app(monkeypatch, said(text="Paid."))
+    call("decide", "order-1", "--confirm", "--app", the_app)
+    assert document("resume", "order-1", "--app", the_app)["text"] == "Paid."
+    store = SQLiteJournal(path)
+    messages = Runs(store, clerk(store).spec).at("order-1").messages
+    assert [one.text for one in messages][-3:] == ["in euros", "today", "Paid."]
+    assert "has ended already" in call("send", "order-1", "x", code=REFUSED).stderr

@@ -21,6 +21,7 @@ from detent.core.run.events import (
     GrantRevoked,
     HappenedInside,
     HumanDecided,
+    MessageReceived,
     ToolRaised,
     ToolReturned,
     ToolStarted,
@@ -44,7 +45,8 @@ class AuditRecord:
         at: when that was written, in seconds since 1970.
         link: the digest of that entry and of all before it; see `AuditedJournal`.
         what: "asked", "decided", "denied" (by a policy, or as nobody decided in time), "rewritten"
-            (by a hook), "ran", "returned", "failed", "revoked" or "cancelled".
+            (by a hook), "ran", "returned", "failed", "revoked", "said" (further, to the run) or
+            "cancelled".
         tool_name: the tool of the call that it is about.
         call_id: the id of the call.
         agents: the agents inside the run whose call it is.
@@ -132,6 +134,8 @@ def _happened(
             yield {"what": "cancelled", "text": reason}
         case GrantRevoked(_, by):
             yield {"what": "revoked", "by": by}
+        case MessageReceived(message, by):
+            yield {"what": "said", "by": by, "text": message.text or "<parts>"}
         case ToolStarted(ref) | ToolReturned(ref) | ToolRaised(ref) | CallRewritten(ref):
             call, tool = _call(spec, before, path, ref.place)
             shown = event.call if isinstance(event, CallRewritten) else call

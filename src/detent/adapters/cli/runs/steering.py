@@ -1,4 +1,4 @@
-"""`decide`, `resume` and `cancel`: what people want of a run."""
+"""`decide`, `resume`, `cancel` and `send`: what people want of a run."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ from detent.adapters.cli.show import Show, put
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import SEALED, Story
+from detent.core.chat.messages import ChatMessage
+from detent.core.codec.own_values import dump
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.result import AgentResult
 from detent.core.run.approval import SCOPES
@@ -48,7 +50,7 @@ DIGEST_LEAST = 8
 """With so many characters nobody hits upon another question: its run's nonce is in the digest."""
 
 TRIES = 20
-"""So often a cancellation is written again, while others write to the same run."""
+"""So often what somebody says is written again, while others write to the same run."""
 
 
 @click.command()
@@ -265,23 +267,8 @@ def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
         store.cancel(name, reason)
         _put_cancelled(name, as_json=as_json)
         return
-    story = required_story(store, name)
-    if SEALED in story.notes:  # what is not sealed makes the run unreadable
-        raise click.UsageError(SEALED)
-    for left in reversed(range(TRIES)):
-        if story.status in ENDED:
-            raise told(f"run {name} has ended already: it is {story.status}", REFUSED)
-        quiet = Listing(story.agent, story.thread_id)
-        event = {"reason": reason}
-        entry = Entry(story.entries, time.time(), "CancelRequested", "done", event, quiet)
-        try:
-            store.append(name, [entry])
-            break
-        except JournalConflictError:
-            if not left:
-                raise
-            story = required_story(store, name)
-    _put_cancelled(name, story.entries + 1, as_json=as_json)
+    length = _write(store, name, "CancelRequested", {"reason": reason}, is_end=True)
+    _put_cancelled(name, length, as_json=as_json)
 
 
 def _put_cancelled(run_id: str, entries: int | None = None, *, as_json: bool) -> None:
@@ -290,3 +277,56 @@ def _put_cancelled(run_id: str, entries: int | None = None, *, as_json: bool) ->
         put_json({"run_id": run_id, "status": "done", **length})
     else:
         say(f"run {run_id} is cancelled")
+
+
+@click.command()
+@run_argument()
+@click.argument("text", metavar="TEXT")
+@place_option
+@click.option("--by", metavar="NAME", help="Who says it. [default: the name of the user]")
+@json_option
+def send(*, run_id: str, text: str, store: Journal, by: str | None, as_json: bool) -> None:
+    """Say something more to a run that goes on: its model reads TEXT when it is next asked.
+
+    Over a host, TEXT begins a new run behind one that has ended.
+    """
+    name = run_named(store, run_id)
+    if isinstance(store, RemoteHost):
+        if by is not None:
+            raise click.UsageError("--by is for a store: a host knows who you are by your token")
+        heard_by = store.send(name, text)
+        if as_json:
+            put_json({"run_id": heard_by})
+        else:
+            say(f"run {heard_by} is told{'' if heard_by == name else f', behind {name}'}")
+        return
+    message = dump(ChatMessage.from_user(text))
+    data = {"message": message, "by": by or getpass.getuser(), "at": time.time()}
+    length = _write(store, name, "MessageReceived", data)
+    if as_json:
+        put_json({"run_id": name, "entries": length})
+    else:
+        say(f"run {name} is told")
+
+
+def _write(
+    store: Journal, name: str, kind: str, data: dict[str, Any], *, is_end: bool = False
+) -> int:
+    """Write an event to a run that has not ended, and say how many entries it has then."""
+    story = required_story(store, name)
+    if SEALED in story.notes:  # what is not sealed makes the run unreadable
+        raise click.UsageError(SEALED)
+    for left in reversed(range(TRIES)):
+        if story.status in ENDED:
+            raise told(f"run {name} has ended already: it is {story.status}", REFUSED)
+        status, listing = story.status, None
+        if is_end:
+            status, listing = "done", Listing(story.agent, story.thread_id)
+        try:
+            store.append(name, [Entry(story.entries, time.time(), kind, status, data, listing)])
+            break
+        except JournalConflictError:
+            if not left:
+                raise
+            story = required_story(store, name)
+    return story.entries + 1
