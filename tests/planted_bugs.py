@@ -107,13 +107,8 @@ BUGS = (
         "a retry forgets to count",
         Edit(
             "core/machine/calls.py",
-            "return Ready(event.attempt + 1)",
-            "return Ready(event.attempt)",
-        ),
-        Edit(
-            "core/machine/calls.py",
-            "BackingOff(event.attempt + 1,",
-            "BackingOff(event.attempt,",
+            "event.chance), event.attempt + 1",
+            "event.chance), event.attempt",
         ),
     ),
     Bug(

@@ -56,8 +56,8 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     is_copy = journal is not None and require_current(journal, spec, run, is_decided=is_decided)
     # RULE: what nobody can look at again counts where it was said, and in nothing handed in
     is_word = approvers is not None and not keeps_proofs(approvers)
+    who = people(approvers, spec, run, stored.decisions)  # of the questions as they were shown
     run = unsaid(spec, run) if is_copy or is_word else proven(spec, run, clock.now())
-    who = people(approvers, spec, run, stored.decisions)
     run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on

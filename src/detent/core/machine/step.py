@@ -254,7 +254,8 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
         return with_slots(spec, run, replaced(run.slots, after_lookup(spec, run, slot, event)))
-    return hear_tool(spec, run, slot, after_fault(spec, slot, event))
+    slot = after_fault(spec, slot, event)
+    return hear_tool(spec, run, slot, slot.status)
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
