@@ -135,7 +135,7 @@ def remembering() -> Agent[State]:
     )
 
 
-AGENTS = {
+AGENTS: dict[Agent[State], set[type[Any]]] = {
     AGENT: {*get_args(Event)} - {HappenedInside, GrantRevoked},
     asking_a_helper(): {HappenedInside},
     remembering(): {GrantRevoked},
