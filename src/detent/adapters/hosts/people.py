@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from attrs import frozen
 
@@ -22,6 +22,11 @@ from detent.ports.hosting import HostRefusal, TryAgain
 from detent.ports.journal import RunNotFoundError
 
 
+Said: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain
+"""What can be said to a run itself."""
+T = TypeVar("T")
+
+
 class _RefusedError(Exception):
     """Carries a refusal through whoever writes."""
 
@@ -36,9 +41,7 @@ class People(RunDecisions):
 
     _assembly: Assembly[Any]
 
-    def say(
-        self, run_id: str, said: ToolExecutionDecision | CancelRequested | TryAgain
-    ) -> Event | HostRefusal:
+    def say(self, run_id: str, said: Said) -> Event | HostRefusal:
         """The event that it is, which is written down; or why it does not count.
 
         Raises:
@@ -46,32 +49,40 @@ class People(RunDecisions):
         """
         events: list[Event] = []
 
-        def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
-            after, events[:] = self._heard(run, said, who)
-            return after, events
+        def write() -> Event:
+            who = self._who(run_id, said)
 
-        who: Sequence[Principal | None] = ()
-        try:
-            if isinstance(said, ToolExecutionDecision):
-                if not said.digest:
-                    return _undigested(said)
-                who = people(self._assembly.approvers, *self._load(run_id), [said])
+            def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
+                after, events[:] = self._heard(run, said, who)
+                return after, events
+
             self._write(run_id, change)
-        except _RefusedError as error:
-            return error.refusal
-        except DecisionRefusedError as error:
-            why = error.refusal
-            return HostRefusal(why.why, why.text, why.faults)
-        except RunNotFoundError as error:
-            return HostRefusal("unknown_run", str(error))
-        except StoredDataError as error:
-            return HostRefusal("unreadable", str(error))
-        return events[0]
+            return events[0]
+
+        return _undigested(said) or _unless_refused(write)
+
+    def weigh(self, run_id: str, said: Said) -> list[Event] | HostRefusal:
+        """The events that it would be now, of which nothing is written; or why it does not count.
+
+        Raises:
+            JournalError: the store cannot be read.
+        """
+
+        def weigh() -> list[Event]:
+            who = self._who(run_id, said)
+            return self._heard(self._load(run_id)[1], said, who)[1]
+
+        return _undigested(said) or _unless_refused(weigh)
+
+    def _who(self, run_id: str, said: Said) -> Sequence[Principal | None]:
+        if not isinstance(said, ToolExecutionDecision):
+            return ()
+        return people(self._assembly.approvers, *self._load(run_id), [said])
 
     def _heard(
         self,
         run: Run[Any],
-        said: ToolExecutionDecision | CancelRequested | TryAgain,
+        said: Said,
         who: Sequence[Principal | None],
     ) -> tuple[Run[Any], list[Event]]:
         spec, now = self._assembly.current_spec, self._assembly.clock.now()
@@ -89,10 +100,26 @@ class People(RunDecisions):
         return Resumed(self._assembly.chance.new_id(), self._assembly.clock.now())
 
 
-def _undigested(decision: ToolExecutionDecision) -> HostRefusal:
+def _unless_refused(say: Callable[[], T]) -> T | HostRefusal:
+    try:
+        return say()
+    except _RefusedError as error:
+        return error.refusal
+    except DecisionRefusedError as error:
+        why = error.refusal
+        return HostRefusal(why.why, why.text, why.faults)
+    except RunNotFoundError as error:
+        return HostRefusal("unknown_run", str(error))
+    except StoredDataError as error:
+        return HostRefusal("unreadable", str(error))
+
+
+def _undigested(said: Said) -> HostRefusal | None:
+    if not isinstance(said, ToolExecutionDecision) or said.digest:
+        return None
     return HostRefusal(
         "invalid",
-        f"a decision about {decision.tool_name!r} needs the digest of what was shown: make it of "
+        f"a decision about {said.tool_name!r} needs the digest of what was shown: make it of "
         "a call of pending()",
     )
 

@@ -17,7 +17,7 @@ from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
-from detent.adapters.hosts.people import People
+from detent.adapters.hosts.people import People, Said
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.hosts.registry import hosted_agents
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
@@ -184,15 +184,18 @@ class StoredHost(ABC):
             return unknown_run(run_id)
         if run.agent not in self._legs:
             return other_agent(run, self._legs)
-        people = People(self._legs[run.agent].assembly)
-        event = await asked(partial(people.say, run_id, said))
+        return await self._say(run, said, People(self._legs[run.agent].assembly))
+
+    async def _say(self, run: StoredRun, said: Said, people: People) -> Accepted | HostRefusal:
+        """Write to the journal what is said to a run, and have it go on."""
+        event = await asked(partial(people.say, run.run_id, said))
         if isinstance(event, HostRefusal):
             return event
-        if not self._drives.hear(run_id, event):
-            now = await self._reading.listed(run_id)
+        if not self._drives.hear(run.run_id, event):
+            now = await self._reading.listed(run.run_id)
             if now is not None and now.status == "running":
                 await self._drives.go_on(now)
-        return Accepted(run_id)
+        return Accepted(run.run_id)
 
     def watch(self, run_id: str, after: int | None = None) -> AsyncGenerator[Watched]:
         """As the port says."""

@@ -1,0 +1,225 @@
+"""Temporal as the truth about runs: a workflow for each, whose effects are activities."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from temporalio import activity
+from temporalio.client import (
+    Client,
+    RPCTimeoutOrCancelledError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Worker
+
+from detent.adapters.hosts.effects.contract import require_rules
+from detent.adapters.hosts.effects.inside import Json
+from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.engines.temporal_follow import (
+    EFFECT,
+    FOLLOWERS,
+    LOOK,
+    SAY,
+    DetentEffects,
+    Followers,
+)
+from detent.adapters.telemetry.logs import LOGGER
+from detent.core.errors import AgentChangedError
+from detent.ports.journal import JournalUnavailableError
+from detent.ports.listing import StoredRun
+
+if TYPE_CHECKING:
+    from temporalio.client import WorkflowHandle
+
+BEATS = 4
+"""An effect beats so often in the time in which its worker is missed."""
+SAY_S = 10.0
+"""How long a word waits for a worker to hear it."""
+TELL_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""How far apart the tries are to say what a tool has done; the last one again and again."""
+
+
+class TemporalEffects:
+    """What `EffectsDriving` asks of Temporal, and the worker that performs."""
+
+    def __init__(
+        self,
+        client: Client,
+        queue: str,
+        beat_s: float,
+        parts: Mapping[str, EffectParts],
+        outside: Outside,
+        *,
+        running: int,
+        drain_s: float,
+    ) -> None:
+        self._client, self._queue, self._beat_s = client, queue, beat_s
+        self._parts, self._outside = parts, outside
+        self._running, self._drain_s = running, drain_s
+        self._followers = Followers({name: part.spec for name, part in parts.items()})
+        self._worker: Worker | None = None
+
+    async def connect(self, *, works: bool) -> None:
+        """Begin to take jobs, and to follow runs."""
+        if not works:
+            return
+        FOLLOWERS[self._queue] = self._followers
+        self._worker = Worker(
+            self._client,
+            task_queue=self._queue,
+            workflows=[DetentEffects],
+            activities=[activity.defn(name=EFFECT)(self._effect)],
+            max_concurrent_activities=self._running,
+            graceful_shutdown_timeout=timedelta(seconds=self._drain_s),
+            max_heartbeat_throttle_interval=timedelta(seconds=self._beat_s / BEATS),
+        )
+        self._serving = asyncio.create_task(self._worker.run(), name="detent temporal worker")
+
+    async def disconnect(self) -> None:
+        """Hear out what is at work for a while, and leave."""
+        if self._worker is not None:
+            await self._worker.shutdown()
+            await self._serving
+            if FOLLOWERS.get(self._queue) is self._followers:
+                del FOLLOWERS[self._queue]
+
+    @property
+    def changed(self) -> Mapping[str, str]:
+        """The runs that cannot be followed here, as their agents have changed."""
+        return self._followers.changed
+
+    async def _effect(self, job: Json) -> Json:
+        """An activity. One for which the engine waits no longer goes on, and tells what it did."""
+        beating = asyncio.create_task(self._beat())
+        performed = asyncio.create_task(self._outside.perform(job))
+        is_tool = (job["effect"] or "").startswith("tool/")
+        try:
+            came = await self._heard_out(performed, is_tool=is_tool)
+            if is_tool:
+                await self._told(job, came)
+                activity.raise_complete_async()
+        finally:
+            beating.cancel()
+        return came
+
+    async def _beat(self) -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(self._beat_s / BEATS)
+
+    @staticmethod
+    async def _heard_out(performed: asyncio.Task[Json], *, is_tool: bool) -> Json:
+        try:
+            return await asyncio.shield(performed)
+        except asyncio.CancelledError:
+            why = activity.cancellation_details()
+            is_gone = why is not None and (why.timed_out or why.not_found)
+            if is_tool and is_gone and not why.cancel_requested and not performed.done():
+                return await performed
+            performed.cancel()
+            if not is_tool or (why is not None and why.cancel_requested):
+                raise
+        await asyncio.wait([performed])
+        if performed.cancelled() or performed.exception() is not None:
+            return {"lost": "its worker was ended while it was at work"}
+        return performed.result()
+
+    async def _told(self, job: Json, came: Json) -> None:
+        """Complete the activity of a tool: as such, or, if it was given up, by a word to the run.
+
+        RULE: a known outcome is never thrown away.
+        """
+        late = self._outside.late(job, came)
+        came.pop("wrapped", None)
+        handle = self._client.get_async_activity_handle(task_token=activity.info().task_token)
+        workflow_id = activity.info().workflow_id or ""
+        for pause_s in (*TELL_S, *[TELL_S[-1]] * 10_000):
+            try:
+                await handle.complete(came)
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    break
+                LOGGER.warning("the engine could not be told of a tool: %s", error.status.name)
+            else:
+                return
+            await asyncio.sleep(pause_s)
+        for pause_s in (*TELL_S, *[TELL_S[-1]] * 10_000) if late is not None else ():
+            try:
+                await self._client.get_workflow_handle(workflow_id).execute_update(SAY, late)
+            except (WorkflowUpdateRPCTimeoutOrCancelledError, RPCTimeoutOrCancelledError):
+                pass
+            except WorkflowUpdateFailedError:
+                return
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return
+            else:
+                return
+            await asyncio.sleep(pause_s)
+
+    async def begin(self, given: Json, *, is_again: bool) -> bool:
+        """Begin a workflow. RULE: one that has not failed is never begun again, however late."""
+        policy = WorkflowIDReusePolicy.REJECT_DUPLICATE
+        if is_again:
+            policy = WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
+        try:
+            await self._client.start_workflow(
+                DetentEffects.run,
+                args=[given | {"queue": self._queue}, self._beat_s],
+                id=_id_of(given["run_id"]),
+                task_queue=self._queue,
+                id_reuse_policy=policy,
+                memo={"agent": given["agent"], "rules": given["rules"]},
+                static_summary=given["agent"],
+            )
+        except WorkflowAlreadyStartedError:
+            return False
+        return True
+
+    async def say(self, run_id: str, said: Json) -> bool:
+        """An update: the workflow itself says whether it has changed the run."""
+        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(_id_of(run_id))
+        try:
+            async with asyncio.timeout(SAY_S):
+                return await handle.execute_update(SAY, said, id=said["id"], result_type=bool)
+        except WorkflowUpdateFailedError:
+            return False
+        except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
+            await self._require_followed(handle, run_id)
+            raise JournalUnavailableError(
+                f"no worker has heard what was said to run {run_id!r}: start one, and say it again"
+            ) from None
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise JournalUnavailableError(f"Temporal cannot be told: {error.message}") from error
+
+    async def _require_followed(self, handle: WorkflowHandle[Any, Any], run_id: str) -> None:
+        if run_id in self.changed:
+            raise AgentChangedError(self.changed[run_id])
+        try:
+            memo = await (await handle.describe()).memo()
+        except RPCError:
+            return  # what was the matter is said by the caller
+        agent = memo.get("agent", "")
+        if agent in self._parts:
+            require_rules(self._parts[agent].spec, agent, run_id, memo.get("rules"))
+
+    async def look(self, run: StoredRun) -> None:
+        """A signal. A workflow that is not there has ended."""
+        try:
+            await self._client.get_workflow_handle(_id_of(run.run_id)).signal(LOOK)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+
+
+def _id_of(run_id: str) -> str:
+    return f"detent-{run_id}"
