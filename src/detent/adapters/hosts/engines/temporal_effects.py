@@ -71,11 +71,16 @@ class TemporalEffects:
         if not works:
             return
         FOLLOWERS[self._queue] = self._followers
+
+        @activity.defn(name=EFFECT)
+        async def detent_effect(job: Json) -> Json:
+            return await self._effect(job)
+
         self._worker = Worker(
             self._client,
             task_queue=self._queue,
             workflows=[DetentEffects],
-            activities=[activity.defn(name=EFFECT)(self._effect)],
+            activities=[detent_effect],
             max_concurrent_activities=self._running,
             graceful_shutdown_timeout=timedelta(seconds=self._drain_s),
             max_heartbeat_throttle_interval=timedelta(seconds=self._beat_s / BEATS),
