@@ -21,7 +21,6 @@ from detent.core.storage.journal import status_of
 from detent.ports.hosting import HostRefusal, TryAgain
 from detent.ports.journal import RunNotFoundError
 
-
 Said: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain
 """What can be said to a run itself."""
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from tests.adapters.hosts.engines.servers import (
 from tests.adapters.hosts.engines.wires import Network
 
 ENGINES = ("dbos", "temporal", "restate")
-EFFECTS = ("temporal-effects",)
+EFFECTS = ("dbos-effects", "temporal-effects")
 """Engines whose history is the truth."""
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Protocol
 
 from detent.adapters.drivers.loading import loaded
+from detent.adapters.drivers.steps import NO_STEPS, Steps
 from detent.adapters.hosts.effects.inside import Json, new_run
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.faults import Faults
@@ -30,6 +31,11 @@ PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 class EffectsEngine(Protocol):
     """What an engine is asked for by a host whose runs it drives by their effects."""
+
+    @property
+    def changed(self) -> Mapping[str, str]:
+        """By run, in which way its agent has changed, so that it cannot be followed here."""
+        ...
 
     async def connect(self, *, works: bool) -> None:
         """Reach the engine, and take jobs from it."""
@@ -55,6 +61,14 @@ class EffectsEngine(Protocol):
     async def disconnect(self) -> None:
         """Take no more jobs, hear out those at work, and leave the engine."""
         ...
+
+
+class EveryRun:
+    """Finds a run free whoever has claimed it: the engine knows who follows it."""
+
+    def require_free(self, run_id: str) -> Steps[None]:
+        """It is."""
+        return NO_STEPS
 
 
 class EffectsDriving:
@@ -162,6 +176,11 @@ class EffectsDriving:
                     await self.go_on(run)
                 except Exception as error:  # noqa: BLE001 - it is tried again, later and later
                     self.faults.add(run.run_id, type(error).__name__)
+
+    def texts(self) -> dict[str, str]:
+        """By run, the name of what keeps it from going on."""
+        changed = dict.fromkeys(self._engine.changed, AgentChangedError.__name__)
+        return self.faults.texts() | changed
 
     async def halt(self, drain_s: float) -> None:
         """Begin nothing more. The engine's worker hears out what is at work."""

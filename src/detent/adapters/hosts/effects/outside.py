@@ -45,7 +45,7 @@ CONFLICTS = 20
 """How often a job is written again when others write to the same run."""
 KEPT = 256
 """So many runs are kept in memory, so that the next job of one need not read it."""
-LATER: Json = {"later": True}
+LATER: Json = {"later": "what comes before is on its way"}
 
 
 @frozen
@@ -84,26 +84,48 @@ class Outside:
         for task in self._tasks:
             task.cancel()
 
-    async def perform(self, job: Json) -> Json:
-        """What came of a job: a report; or what has kept it from being begun.
+    async def drained(self, drain_s: float) -> None:
+        """Hear out what is at work for so long, and cancel the rest."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=drain_s)
+        self.cancel()
 
-        Raises:
-            UnknownAgentError: the agent is not here. Nothing was performed, as with the others.
-            AgentChangedError: it has other rules here.
-            JournalError: it could not be written down what has happened.
+    async def perform(self, job: Json) -> Json:
+        """What came of a job: a report; or what has kept it from being begun, or reported.
+
+        It raises nothing, as an engine would only do it again: the run knows when to do so.
         """
-        if job["agent"] not in self._parts:
-            raise UnknownAgentError(job["agent"], sorted(self._parts), job["run_id"])
-        parts = self._parts[job["agent"]]
-        require_rules(parts.spec, job["agent"], job["run_id"], job["rules"])
-        if not parts.assembly.is_warm:
-            await asyncio.wrap_future(in_another_thread(parts.assembly.warm_up))
-        came = await self._written(parts, job)
+        try:
+            parts = await self._parts_of(job)
+            came = await self._written(parts, job)
+        except Exception as error:  # noqa: BLE001 - nothing has begun
+            return _later(job, error)
         if not isinstance(came, Run):
             return came
         if job["effect"] is None:
             return {"written": True}
-        return await self._performed(parts, came, job["effect"])
+        try:
+            return await self._performed(parts, came, job["effect"])
+        except Exception as error:  # noqa: BLE001 - a tool may have done its work
+            if not is_tool(job):
+                return _later(job, error)
+            return {"lost": f"what it gave could not be told: {type(error).__name__}"}
+
+    async def _parts_of(self, job: Json) -> EffectParts:
+        """The agent of a job.
+
+        Raises:
+            UnknownAgentError: it is not here.
+            AgentChangedError: it has other rules here.
+        """
+        agent, run_id = job["agent"], job["run_id"]
+        if agent not in self._parts:
+            raise UnknownAgentError(agent, sorted(self._parts), run_id)
+        parts = self._parts[agent]
+        require_rules(parts.spec, agent, run_id, job["rules"])
+        if not parts.assembly.is_warm:
+            await asyncio.wrap_future(in_another_thread(parts.assembly.warm_up))
+        return parts
 
     def late(self, job: Json, came: Json) -> Json | None:
         """What the inside is told of a tool for which the engine waits no longer, if anything.
@@ -111,7 +133,7 @@ class Outside:
         RULE: a known outcome is never thrown away.
         """
         report = came.get("report")
-        if report is None or report["event"] is None or not job["effect"].startswith("tool/"):
+        if report is None or report["event"] is None or not is_tool(job):
             return None
         return {"events": [came["wrapped"]], "is_late": True}
 
@@ -196,6 +218,21 @@ class Outside:
         ]
         session = Session(spec, at.run, observers=observers, clock=clock, record=recorder)
         return _Followed(session, recorder, clock)
+
+
+def is_tool(job: Json) -> bool:
+    """Whether a job is a tool, which is not begun twice."""
+    return (job["effect"] or "").startswith("tool/")
+
+
+def _later(job: Json, error: Exception) -> Json:
+    name = type(error).__name__
+    LOGGER.warning(
+        "run %s could not go on here with %s: %s",
+        *(job["run_id"], job["effect"] or "what has happened", name),
+        extra={"run_id": job["run_id"]},
+    )
+    return {"later": name}
 
 
 def _told(spec: AgentSpec[Any], run_id: str, entry: Entry, data: Mapping[str, Any]) -> Json:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.hosts.effects.contract import require_followable
-from detent.adapters.hosts.effects.driving import EffectsDriving, EffectsEngine
+from detent.adapters.hosts.effects.driving import EffectsDriving, EffectsEngine, EveryRun
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.finder import Finder
@@ -105,11 +105,13 @@ class EngineHost(StoredHost):
         self._looking: asyncio.Task[None] | None = None
 
     async def _open(self, finder: Finder) -> EngineDriving | EffectsDriving:
-        looks = Looks(finder, self._clock, self._look_s)
         self._driving: EngineDriving | EffectsDriving
         if self._mode == "effects":
+            every = Finder(self._journal, EveryRun(), self._legs.keys(), self._clock)
+            looks = Looks(every, self._clock, self._look_s)
             self._driving = await self._open_effects(looks)
         else:
+            looks = Looks(finder, self._clock, self._look_s)
             parts = (self._reading, self._channels, looks, self._wake, self._clock)
             self._driving = driving = EngineDriving(*parts)
             await self._connect(driving.leg if self._works else None)
@@ -174,4 +176,4 @@ class EngineHost(StoredHost):
         """How it is. What waits for a place waits in the engine, and is not counted here."""
         driving = self._driving
         is_ready = self._is_open and (not self._works or driving.looks.are_recent)
-        return HostHealth(is_ready, driving.running, 0, driving.faults.texts())
+        return HostHealth(is_ready, driving.running, 0, driving.texts())

@@ -21,7 +21,7 @@ from temporalio.worker import Worker
 
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.inside import Json
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.outside import EffectParts, Outside, is_tool
 from detent.adapters.hosts.engines.temporal_follow import (
     EFFECT,
     FOLLOWERS,
@@ -104,10 +104,9 @@ class TemporalEffects:
         """An activity. One for which the engine waits no longer goes on, and tells what it did."""
         beating = asyncio.create_task(self._beat())
         performed = asyncio.create_task(self._outside.perform(job))
-        is_tool = (job["effect"] or "").startswith("tool/")
         try:
-            came = await self._heard_out(performed, is_tool=is_tool)
-            if is_tool:
+            came = await self._heard_out(performed, is_tool=is_tool(job))
+            if is_tool(job):
                 await self._told(job, came)
                 activity.raise_complete_async()
         finally:
@@ -132,7 +131,7 @@ class TemporalEffects:
             if not is_tool or (why is not None and why.cancel_requested):
                 raise
         await asyncio.wait([performed])
-        if performed.cancelled() or performed.exception() is not None:
+        if performed.cancelled():
             return {"lost": "its worker was ended while it was at work"}
         return performed.result()
 
