@@ -182,7 +182,7 @@ class DBOSEffects:
         await asyncio.to_thread(self._client.destroy)
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
-        """Enqueue a workflow. RULE: an id is of one workflow for ever, however often it is begun."""
+        """Enqueue a workflow. RULE: an id is of one workflow, however often it is begun."""
         tried = f"~{given['length']}" if is_again else ""
         await self._client.enqueue_async(
             {

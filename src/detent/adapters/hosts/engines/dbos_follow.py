@@ -191,7 +191,7 @@ class DBOSEngine:
         names: list[str] = []
         if found is None:
             names = await _done(futures)
-        what = HEARD if len(steps) < 2 else ORDER
+        what = ORDER if len(steps) > 1 else HEARD
 
         counted: Json = await reserved.run_async({"name": what}, self._say(names))
         self._count(counted)

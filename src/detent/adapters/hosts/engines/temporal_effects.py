@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from temporalio import activity
 from temporalio.client import (
     Client,
-    RPCTimeoutOrCancelledError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -101,16 +101,28 @@ class TemporalEffects:
         return self._followers.changed
 
     async def _effect(self, job: Json) -> Json:
-        """An activity. One for which the engine waits no longer goes on, and tells what it did."""
+        """An activity. One for which the engine waits no longer goes on, and tells what it did.
+
+        RULE: a known outcome is never thrown away. A tool that the run itself has dropped is void.
+        """
         beating = asyncio.create_task(self._beat())
         performed = asyncio.create_task(self._outside.perform(job))
+        told = asyncio.create_task(self._told(job, performed))
         try:
-            came = await self._heard_out(performed, is_tool=is_tool(job))
-            if is_tool(job):
-                await self._told(job, came)
-                activity.raise_complete_async()
+            came = await asyncio.shield(told)
+        except asyncio.CancelledError:
+            why = activity.cancellation_details()
+            is_dropped = why is None or why.cancel_requested
+            if is_dropped or why.worker_shutdown or not is_tool(job):
+                performed.cancel()
+            if is_dropped or not is_tool(job):
+                told.cancel()
+                raise
+            came = await told
         finally:
             beating.cancel()
+        if is_tool(job):
+            activity.raise_complete_async()
         return came
 
     async def _beat(self) -> None:
@@ -118,55 +130,50 @@ class TemporalEffects:
             activity.heartbeat()
             await asyncio.sleep(self._beat_s / BEATS)
 
-    @staticmethod
-    async def _heard_out(performed: asyncio.Task[Json], *, is_tool: bool) -> Json:
-        try:
-            return await asyncio.shield(performed)
-        except asyncio.CancelledError:
-            why = activity.cancellation_details()
-            is_gone = why is not None and (why.timed_out or why.not_found)
-            if is_tool and is_gone and not why.cancel_requested and not performed.done():
-                return await performed
-            performed.cancel()
-            if not is_tool or (why is not None and why.cancel_requested):
-                raise
+    async def _told(self, job: Json, performed: asyncio.Task[Json]) -> Json:
+        """What came of a job; of a tool the engine has been told."""
         await asyncio.wait([performed])
         if performed.cancelled():
-            return {"lost": "its worker was ended while it was at work"}
-        return performed.result()
+            came: Json = {"lost": "its worker was ended while it was at work"}
+        else:
+            came = performed.result()
+        if is_tool(job):
+            late = self._outside.late(job, came)
+            came.pop("wrapped", None)
+            info = activity.info()
+            if not await self._completed(info.task_token, came) and late is not None:
+                await self._heard_late(info.workflow_id or "", late)
+        return came
 
-    async def _told(self, job: Json, came: Json) -> None:
-        """Complete the activity of a tool: as such, or, if it was given up, by a word to the run.
-
-        RULE: a known outcome is never thrown away.
-        """
-        late = self._outside.late(job, came)
-        came.pop("wrapped", None)
-        handle = self._client.get_async_activity_handle(task_token=activity.info().task_token)
-        workflow_id = activity.info().workflow_id or ""
-        for pause_s in (*TELL_S, *[TELL_S[-1]] * 10_000):
+    async def _completed(self, token: bytes, came: Json) -> bool:
+        """Complete the activity of a tool; False says that it was given up."""
+        handle = self._client.get_async_activity_handle(task_token=token)
+        for pause_s in _pauses():
             try:
                 await handle.complete(came)
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
-                    break
+                    return False
                 LOGGER.warning("the engine could not be told of a tool: %s", error.status.name)
+                await asyncio.sleep(pause_s)
             else:
-                return
-            await asyncio.sleep(pause_s)
-        for pause_s in (*TELL_S, *[TELL_S[-1]] * 10_000) if late is not None else ():
+                break
+        return True
+
+    async def _heard_late(self, workflow_id: str, late: Json) -> None:
+        """Have the run hear what a tool has done that was given up; one that has ended does not."""
+        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id)
+        for pause_s in _pauses():
             try:
-                await self._client.get_workflow_handle(workflow_id).execute_update(SAY, late)
-            except (WorkflowUpdateRPCTimeoutOrCancelledError, RPCTimeoutOrCancelledError):
-                pass
+                await handle.execute_update(SAY, late)
             except WorkflowUpdateFailedError:
                 return
-            except RPCError as error:
+            except RPCError as error:  # nobody hears it yet
                 if error.status is RPCStatusCode.NOT_FOUND:
                     return
+                await asyncio.sleep(pause_s)
             else:
                 return
-            await asyncio.sleep(pause_s)
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
         """Begin a workflow. RULE: one that has not failed is never begun again, however late."""
@@ -223,6 +230,10 @@ class TemporalEffects:
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
+
+
+def _pauses() -> Iterator[float]:
+    return chain(TELL_S, repeat(TELL_S[-1]))
 
 
 def _id_of(run_id: str) -> str:
