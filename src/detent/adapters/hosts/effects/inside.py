@@ -66,7 +66,7 @@ class Engine(Protocol):
         ...
 
     def hear(self) -> Future:
-        """Wait for the next that is said to the run, and for who wants to know what it has changed."""
+        """Wait for the next word to the run, and for who wants to know whether it counts."""
         ...
 
     async def first(self, futures: Mapping[str, Future]) -> Sequence[str]:
@@ -290,7 +290,8 @@ class Inside:
         """A worker could not begin: the journal is away, or another job is to come first."""
         pause_s = min(FIRST_PAUSE_S * 2**flight.tries, LAST_PAUSE_S)
         future = self.engine.sleep(name, self.engine.now() + pause_s)
-        self._flights[name] = _Flight(flight.effect, future, 0, True, flight.tries + 1)
+        tries = flight.tries + 1
+        self._flights[name] = _Flight(flight.effect, future, 0, is_pause=True, tries=tries)
 
     def _written(self, until: int) -> None:
         """The journal has so many entries at least."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from temporalio import activity
 from temporalio.client import (
     Client,
+    RPCTimeoutOrCancelledError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -168,8 +169,8 @@ class TemporalEffects:
                 await handle.execute_update(SAY, late)
             except WorkflowUpdateFailedError:
                 return
-            except RPCError as error:  # nobody hears it yet
-                if error.status is RPCStatusCode.NOT_FOUND:
+            except (RPCError, RPCTimeoutOrCancelledError) as error:  # nobody hears it yet
+                if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
                     return
                 await asyncio.sleep(pause_s)
             else:
