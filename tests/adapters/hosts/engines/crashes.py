@@ -35,7 +35,7 @@ from tests.adapters.hosts.worker import TURNS, journal_at, payer
 ROOT = Path(__file__).parents[4]
 RUNS = 4
 PAYMENTS = RUNS * TURNS * 2
-PATIENCE_S = 90.0
+PATIENCE_S = 300.0
 WHATS = ("kill", "freeze", "server", "cut")
 AWAY_S = {"kill": (0.0, 0.0), "freeze": (CLAIM_S * 2,) * 2, "cut": (0.0, CLAIM_S * 2)}
 

@@ -25,8 +25,8 @@ def require_followable(assemblies: Mapping[str, Assembly[Any]]) -> None:
     for name, assembly in assemblies.items():
         if assembly.hooks or inner_hooks_of(assembly.spec):
             raise EffectsRefusedError(
-                f"agent {name!r} has hooks, which an engine that goes through a run once more would "
-                "call once more: leave them out, or host it with mode='legs'"
+                f"agent {name!r} has hooks, which an engine that follows a run once more would "
+                "call again: leave them out, or host it with mode='legs'"
             )
 
 
@@ -44,6 +44,6 @@ def require_rules(spec: AgentSpec[Any], agent: str, run_id: str, rules: object) 
     """Raise AgentChangedError unless these are the rules of this agent."""
     if rules != (now := rules_of(spec)):
         raise AgentChangedError(
-            f"run {run_id!r} was begun by an agent {agent!r} with the rules {rules!r:.40}, and here "
-            f"it has {now!r}: go on with it by a worker that has the agent as it was"
+            f"run {run_id!r} was begun by an agent {agent!r} with the rules {rules!r:.40}, and "
+            f"here it has {now!r}: go on with it by a worker that has the agent as it was"
         )

@@ -33,6 +33,7 @@ from detent.ports.journal import JournalDamagedError
 Json: TypeAlias = dict[str, Any]
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 30.0
 """After how long a tool that could not be begun is tried again: at first, and at last."""
+DOUBLINGS = 10
 RECORD = "record"
 """A job that only writes to the journal what has happened."""
 MAIL = "mail"
@@ -271,7 +272,12 @@ class Inside:
             self._flights[name] = self._flight(effect, is_whole=True, tries=flight.tries)
         elif "missed" in came:
             del self._flights[name]
+            self._sent = self._length
             self._rebase(**came["missed"])
+            if effect is not None and effect.key in self._session.under_way:
+                self._flights.setdefault(name, flight)
+                if self._flights[name] is flight:  # it was our own that was there
+                    self._pause(name, flight)
         elif "later" in came:
             self._pause(name, flight)
         elif "lost" in came:
@@ -288,7 +294,7 @@ class Inside:
 
     def _pause(self, name: str, flight: _Flight) -> None:
         """A worker could not begin: the journal is away, or another job is to come first."""
-        pause_s = min(FIRST_PAUSE_S * 2**flight.tries, LAST_PAUSE_S)
+        pause_s = min(FIRST_PAUSE_S * 2 ** min(flight.tries, DOUBLINGS), LAST_PAUSE_S)
         future = self.engine.sleep(name, self.engine.now() + pause_s)
         tries = flight.tries + 1
         self._flights[name] = _Flight(flight.effect, future, 0, is_pause=True, tries=tries)

@@ -104,8 +104,11 @@ class Outside:
             return came
         if job["effect"] is None:
             return {"written": True}
+        effect = _owed(parts.spec, came, job["effect"])
+        if effect is None:
+            return await self._not_owed(parts, job)
         try:
-            return await self._performed(parts, came, job["effect"])
+            return await self._performed(parts, came, effect)
         except Exception as error:  # noqa: BLE001 - a tool may have done its work
             if not is_tool(job):
                 return _later(job, error)
@@ -137,11 +140,21 @@ class Outside:
             return None
         return {"events": [came["wrapped"]], "is_late": True}
 
-    async def _performed(self, parts: EffectParts, run: Run[Any], name: str) -> Json:
+    async def _not_owed(self, parts: EffectParts, job: Json) -> Json:
+        """The run has moved past it while the job was on its way: a tool has not run here.
+
+        What keeps anything else from being performed is said, if others have written it.
+        """
+        if is_tool(job):
+            return _never_ran(parts.spec, job["effect"])
+        try:
+            came = await self._written(parts, job | {"look": True})
+        except Exception as error:  # noqa: BLE001 - nothing has begun
+            return _later(job, error)
+        return came if isinstance(came, dict) else LATER
+
+    async def _performed(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Json:
         spec, run_id = parts.spec, run.id
-        effect = next((one for one in due(spec, run) if one.key.to_text() == name), None)
-        if effect is None:
-            return _not_owed(spec, run, name)
         assembly = evolve(parts.assembly, listener=partial(self._channels.tell, run_id))
         own = assembly.performer(spec, assembly.streaming_callback, None)
         with self._channels.open(run_id) as channel:
@@ -251,11 +264,12 @@ def _same(there: list[Json], events: list[Json]) -> int:
     return next(found, min(len(there), len(events)))
 
 
-def _not_owed(spec: AgentSpec[Any], run: Run[Any], name: str) -> Json:
-    """The run has moved past it while the job was on its way: a tool has not run, and will not."""
+def _owed(spec: AgentSpec[Any], run: Run[Any], name: str) -> Effect | None:
+    return next((one for one in due(spec, run) if one.key.to_text() == name), None)
+
+
+def _never_ran(spec: AgentSpec[Any], name: str) -> Json:
     key = EffectKey.from_text(name)
-    if key.kind != "tool":
-        return LATER
     event = ToolNeverRan(CallRef(key.turn, key.place), key.attempt)
     report = {"detent": "report", "effect": name, "event": event_to_json(spec, event)}
     return {"report": report, "wrapped": event_to_json(spec, wrap_event(key.path, event))}
