@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from detent.adapters.agent.assembly import Assembly, inner_hooks_of
+from detent.adapters.agent.assembly import AssembledTool, Assembly, inner_hooks_of
 from detent.core.errors import AgentChangedError, DetentError
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.rules import rules_fingerprint
@@ -17,10 +17,11 @@ class EffectsRefusedError(DetentError, ValueError):
 
 
 def require_followable(assemblies: Mapping[str, Assembly[Any]]) -> None:
-    """Raise EffectsRefusedError where an agent has hooks.
+    """Raise EffectsRefusedError where an agent has hooks, or asks people by a UI of its own.
 
-    A hook may do what it likes each time that it is called, and the engine goes through a run once
-    more whenever another worker takes it up.
+    A hook may do what it likes each time that it is called, and an engine goes through a run once
+    more whenever another worker takes it up. A UI would be asked by some worker, and who is at work
+    there is for the engine to say: people are asked by whoever asks the host.
     """
     for name, assembly in assemblies.items():
         if assembly.hooks or inner_hooks_of(assembly.spec):
@@ -28,6 +29,16 @@ def require_followable(assemblies: Mapping[str, Assembly[Any]]) -> None:
                 f"agent {name!r} has hooks, which an engine that follows a run once more would "
                 "call again: leave them out, or host it with mode='legs'"
             )
+        if _asks(assembly):
+            raise EffectsRefusedError(
+                f"agent {name!r} asks people by a UI of its own, and with mode='effects' they are "
+                "asked by host.pending(): give its rules without one, or host it with mode='legs'"
+            )
+
+
+def _asks(assembly: Assembly[Any]) -> bool:
+    inner = (one for one in assembly.spec.tools.values() if isinstance(one, AssembledTool))
+    return bool(assembly.rules.askers) or any(_asks(one.assembly) for one in inner)
 
 
 def rules_of(spec: AgentSpec[Any]) -> str:

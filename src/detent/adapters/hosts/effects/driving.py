@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Protocol
 
+from attrs import frozen
+
 from detent.adapters.drivers.loading import loaded
 from detent.adapters.drivers.steps import NO_STEPS, Steps
 from detent.adapters.hosts.effects.inside import Json, new_run
@@ -27,6 +29,8 @@ from detent.ports.listing import StoredRun
 
 PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How long it is waited, again and again, until the journal shows what the run has heard."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
+"""After how long the engine is told again of a run that stands still: at first, and at most."""
 
 
 class EffectsEngine(Protocol):
@@ -63,6 +67,15 @@ class EffectsEngine(Protocol):
         ...
 
 
+@frozen
+class _Told:
+    """That the engine was told of a run of this length which stands still, and when it is again."""
+
+    length: int
+    next_at: float = 0.0
+    pause_s: float = FIRST_PAUSE_S
+
+
 class EveryRun:
     """Finds a run free whoever has claimed it: the engine knows who follows it."""
 
@@ -89,7 +102,8 @@ class EffectsDriving:
         self.looks, self.faults = looks, Faults(clock)
         self.is_halted = False
         self._seen: dict[str, int] = {}
-        self._told: dict[str, int] = {}
+        self._told: dict[str, _Told] = {}
+        self._clock = clock
 
     @property
     def running(self) -> int:
@@ -167,11 +181,15 @@ class EffectsDriving:
         """Look once for runs at which nothing is at work, though something is owed to them."""
         found = await self.looks.found(self.faults.resting)
         seen, self._seen = self._seen, {run.run_id: run.length for run in found}
-        self._told = {name: at for name, at in self._told.items() if name in self._seen}
+        self._told = {name: one for name, one in self._told.items() if name in self._seen}
+        now = self._clock.now()
         for run in found:
-            still = seen.get(run.run_id) == run.length != self._told.get(run.run_id)
-            if still and not self.is_halted:
-                self._told[run.run_id] = run.length
+            told = self._told.get(run.run_id, _Told(run.length))
+            if told.length != run.length:
+                told = _Told(run.length)
+            if seen.get(run.run_id) == run.length and told.next_at <= now and not self.is_halted:
+                pause_s = min(2 * told.pause_s, LAST_PAUSE_S)
+                self._told[run.run_id] = _Told(run.length, now + told.pause_s, pause_s)
                 try:
                     await self.go_on(run)
                 except Exception as error:  # noqa: BLE001 - it is tried again, later and later

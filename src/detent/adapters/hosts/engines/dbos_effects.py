@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 import dbos
+from dbos._error import DBOSWorkflowConflictIDError
 from sqlalchemy.exc import SQLAlchemyError
 
 from detent.adapters.drivers.leases import Keeper, Lease
@@ -23,7 +25,12 @@ from detent.adapters.telemetry.logs import LOGGER
 from detent.core.control.claims import RunBusyError
 from detent.core.errors import AgentChangedError
 from detent.core.storage.journal import status_of
-from detent.ports.journal import Journal, JournalUnavailableError, RunNotFoundError
+from detent.ports.journal import (
+    Journal,
+    JournalError,
+    JournalUnavailableError,
+    RunNotFoundError,
+)
 from detent.ports.listing import StoredRun
 
 T = TypeVar("T")
@@ -100,14 +107,32 @@ class DBOSEffects:
         )
 
     async def _follow(self, given: Json) -> Json:
-        """A workflow. It is in an event loop of DBOS; what it does to the world is in ours."""
+        """A workflow. It is in an event loop of DBOS; what it does to the world is in ours.
+
+        RULE: DBOS writes down what a workflow raises, for ever. So what is the matter with a worker
+        is not raised: the workflow is left as it is, and is handed on.
+        """
         task, run_id = asyncio.current_task(), given["run_id"]
         assert task is not None  # noqa: S101 - a coroutine that awaits is in one
         self._following[task] = asyncio.get_running_loop()
-        lease: Lease | None = None
+        try:
+            inside = await self._followed(given)
+        except DBOSWorkflowConflictIDError:  # another one has it
+            raise
+        except Exception as error:
+            LOGGER.warning("run %s could not go on here: %s", run_id, type(error).__name__)
+            raise asyncio.CancelledError from error
+        finally:
+            del self._following[task]
+        if (status := status_of(inside.run)) == "failed":
+            raise ModelFailedError("the model gave no answer")
+        return {"status": status, "length": inside.length}
+
+    async def _followed(self, given: Json) -> Inside:
+        """Follow a run to its end. Its claim is ours meanwhile."""
+        lease: Lease = await self._here(self._claimed(given["run_id"]))
         engine: DBOSEngine | None = None
         try:
-            lease = await self._here(self._claimed(run_id))
             workflow_id = dbos.DBOS.workflow_id or ""
             recorded = await self._here(self._recorded(workflow_id))
             engine = DBOSEngine(recorded, self._performed, partial(self._late, workflow_id))
@@ -115,15 +140,12 @@ class DBOSEffects:
             inside = await self._inside(given, engine)
             await inside.follow()
             await engine.answer()
+            return inside
         finally:
             if engine is not None:
                 engine.leave()
-            del self._following[task]
-            if lease is not None:
+            with suppress(JournalError):  # then it lapses
                 await self._here(in_event_loop(lease.release_steps()))
-        if (status := status_of(inside.run)) == "failed":
-            raise ModelFailedError("the model gave no answer")
-        return {"status": status, "length": inside.length}
 
     async def _inside(self, given: Json, engine: DBOSEngine) -> Inside:
         """One that follows a run. Where its agent has changed, the run stands still."""
