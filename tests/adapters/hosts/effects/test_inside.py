@@ -189,7 +189,7 @@ class Writing:
     def __init__(self, outside: Any, agent: Agent[Any, Any]) -> None:
         self._outside, self._agent, self._is_written = outside, agent, False
 
-    async def perform(self, job: Json) -> Json:
+    async def perform(self, job: Json, begins: Any = None) -> Json:
         """As the outside does."""
         if not self._is_written and job["effect"] != "model/1/0/1":
             self._is_written = True

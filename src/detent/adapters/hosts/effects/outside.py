@@ -7,9 +7,9 @@ right whatever others have written, and twice is once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from attrs import define, evolve, frozen
@@ -41,6 +41,8 @@ from detent.ports.hosting import UnknownAgentError
 from detent.ports.journal import Entry, JournalConflictError, JournalDamagedError, with_data
 
 T = TypeVar("T")
+Begins: TypeAlias = Callable[[], Awaitable[bool]]
+"""Has the engine know that a tool begins now; False says that it waits for it no longer."""
 CONFLICTS = 20
 """How often a job is written again when others write to the same run."""
 KEPT = 256
@@ -90,10 +92,11 @@ class Outside:
             await asyncio.wait(self._tasks, timeout=drain_s)
         self.cancel()
 
-    async def perform(self, job: Json) -> Json:
+    async def perform(self, job: Json, begins: Begins | None = None) -> Json:
         """What came of a job: a report; or what has kept it from being begun, or reported.
 
-        It raises nothing, as an engine would only do it again: the run knows when to do so.
+        It raises nothing, as an engine would only do it again: the run knows when to do so. A tool
+        is not begun unless `begins` says so.
         """
         try:
             parts = await self._parts_of(job)
@@ -107,6 +110,8 @@ class Outside:
         effect = _owed(parts.spec, came, job["effect"])
         if effect is None:
             return await self._not_owed(parts, job)
+        if begins is not None and is_tool(job) and not await begins():
+            return _never_ran(parts.spec, job["effect"])
         try:
             return await self._performed(parts, came, effect)
         except Exception as error:  # noqa: BLE001 - a tool may have done its work

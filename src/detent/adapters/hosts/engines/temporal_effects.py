@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from temporalio import activity
 from temporalio.client import (
+    AsyncActivityCancelledError,
     Client,
     RPCTimeoutOrCancelledError,
     WorkflowUpdateFailedError,
@@ -24,6 +25,7 @@ from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.inside import Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside, is_tool
 from detent.adapters.hosts.engines.temporal_follow import (
+    BEGUN,
     EFFECT,
     FOLLOWERS,
     LOOK,
@@ -105,9 +107,21 @@ class TemporalEffects:
         """An activity. One for which the engine waits no longer goes on, and tells what it did.
 
         RULE: a known outcome is never thrown away. A tool that the run itself has dropped is void.
+        RULE: a tool begins once the engine knows that it does, and beats from then on. One that was
+        given to a worker which nobody has heard of since has not begun.
         """
-        beating = asyncio.create_task(self._beat())
-        performed = asyncio.create_task(self._outside.perform(job))
+        token = activity.info().task_token
+        beating = asyncio.create_task(self._beat(None))
+
+        async def begins() -> bool:
+            nonlocal beating
+            is_known = await self._known_to_begin(token)
+            beating = asyncio.create_task(self._beat(BEGUN))
+            return is_known
+
+        if is_tool(job):
+            beating.cancel()  # it must not say less, later
+        performed = asyncio.create_task(self._outside.perform(job, begins))
         told = asyncio.create_task(self._told(job, performed))
         try:
             came = await asyncio.shield(told)
@@ -126,10 +140,25 @@ class TemporalEffects:
             activity.raise_complete_async()
         return came
 
-    async def _beat(self) -> None:
+    async def _beat(self, what: str | None) -> None:
         while True:
-            activity.heartbeat()
+            activity.heartbeat(*[] if what is None else [what])
             await asyncio.sleep(self._beat_s / BEATS)
+
+    async def _known_to_begin(self, token: bytes) -> bool:
+        handle = self._client.get_async_activity_handle(task_token=token)
+        for pause_s in _pauses():
+            try:
+                await handle.heartbeat(BEGUN)
+            except AsyncActivityCancelledError:
+                return False
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return False
+                await asyncio.sleep(pause_s)
+            else:
+                break
+        return True
 
     async def _told(self, job: Json, performed: asyncio.Task[Json]) -> Json:
         """What came of a job; of a tool the engine has been told."""

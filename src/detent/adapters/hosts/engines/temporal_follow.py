@@ -13,7 +13,12 @@ from typing import Any
 from attrs import field, frozen
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    TimeoutError,  # noqa: A004 - of the library
+    is_cancelled_exception,
+)
 
 from detent.adapters.hosts.effects.inside import Inside, Json
 from detent.core.errors import AgentChangedError
@@ -21,7 +26,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import status_of
 from detent.ports.hosting import UnknownAgentError
 
-EFFECT, SAY, LOOK = "detent_effect", "say", "look"
+EFFECT, SAY, LOOK, BEGUN = "detent_effect", "say", "look", "begun"
 EFFECT_MAX = timedelta(days=365)
 """How long an effect may take; what ends it earlier is its own time-out, or a silent worker."""
 AGAIN = RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_interval=timedelta(seconds=10))
@@ -92,7 +97,9 @@ class TemporalEngine:
         except ActivityError as error:
             if not is_once or is_cancelled_exception(error):
                 raise
-            return {"lost": LOST}
+            why = error.cause
+            is_unheard = isinstance(why, TimeoutError) and not why.last_heartbeat_details
+            return {"later": "it was not begun"} if is_unheard else {"lost": LOST}
         return came
 
     def sleep(self, name: str, until: float) -> asyncio.Future[None]:
