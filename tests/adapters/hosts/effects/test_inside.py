@@ -28,7 +28,7 @@ from detent.core.errors import AgentChangedError
 from detent.core.storage.journal import event_to_json
 from detent.journals import Runs
 from detent.machine import CancelRequested, Resumed, match_decision
-from detent.ports.journal import JournalDamagedError
+from detent.ports.journal import JournalDamagedError, JournalUnavailableError
 from tests.adapters.hosts.effects.played import Stage
 
 DONE = list[str]()
@@ -322,5 +322,35 @@ def test_a_failed_run_is_begun_again_behind_its_end() -> None:
         inside = stage.inside(given)
         await inside.follow()
         assert inside.run.messages[-1].text == "done"
+
+    asyncio.run(main())
+
+
+class Flaky:
+    """A journal that is away for a moment, the first time that it is written to."""
+
+    def __init__(self, journal: MemoryJournal) -> None:
+        self._journal, self._is_away = journal, True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+    def append(self, *given: Any) -> None:
+        """As the journal does, but for once."""
+        run_id, entries, *_ = given
+        if self._is_away and entries[0].position:
+            self._is_away = False
+            raise JournalUnavailableError(f"away from run {run_id}")
+        self._journal.append(*given)
+
+
+def test_a_journal_that_was_away_for_a_moment_is_written_to_again() -> None:
+    """What is written has the time of the history, and whoever writes waits by their own clock."""
+
+    async def main() -> None:
+        async with asyncio.timeout(5):
+            stage = Stage(payer(), Flaky(MemoryJournal()))
+            given = await stage.given()
+            await to_the_end(stage, given, stage.inside(given))
 
     asyncio.run(main())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
+from threading import Event as Flag
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
@@ -24,7 +25,6 @@ from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.inside import Json
 from detent.adapters.hosts.reading import asked
-from detent.adapters.system.clocks import ManualClock
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.logs import LOGGER, logging_observers
 from detent.core.errors import StoredDataError
@@ -37,6 +37,7 @@ from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.effects import report_to_json
 from detent.core.storage.journal import event_from_json, event_to_json
+from detent.ports.clock import Clock
 from detent.ports.hosting import UnknownAgentError
 from detent.ports.journal import Entry, JournalConflictError, JournalDamagedError, with_data
 
@@ -59,12 +60,32 @@ class EffectParts:
 
 
 @define(eq=False)
+class _ToldClock:
+    """Says the time that it is told, as of which things happened. Who waits, waits in earnest."""
+
+    at: float
+    own: Clock
+
+    def now(self) -> float:
+        """The time that it was told."""
+        return self.at
+
+    def wait(self, until: float, dropped: Flag) -> None:
+        """As long as it is from the told time on."""
+        self.own.wait(self.own.now() + until - self.at, dropped)
+
+    async def wait_async(self, until: float) -> None:
+        """As above."""
+        await self.own.wait_async(self.own.now() + until - self.at)
+
+
+@define(eq=False)
 class _Followed:
     """A run as it is in the journal, and who writes to it."""
 
     session: Session[Any]
     recorder: Recorder
-    clock: ManualClock
+    clock: _ToldClock
 
 
 class Outside:
@@ -205,7 +226,7 @@ class Outside:
             return {"missed": {"at": length + count, "events": there[count:]}}
         followed = await self._followed(parts, run_id, length + len(there))
         if new := [event_from_json(spec, one) for one in events[len(there) :]]:
-            followed.clock.advance(max(0.0, job["at"] - followed.clock.now()))
+            followed.clock.at = max(followed.clock.at, job["at"])
             await in_event_loop(followed.session.feed_steps(*new))
         return followed.session.run
 
@@ -223,7 +244,8 @@ class Outside:
         return kept
 
     def _new(self, parts: EffectParts, at: Loaded[Any]) -> _Followed:
-        assembly, spec, clock = parts.assembly, parts.spec, ManualClock(0.0)
+        assembly, spec = parts.assembly, parts.spec
+        clock = _ToldClock(0.0, assembly.clock)
         rules = with_inner(assembly.rules, spec) if spec.agents else assembly.rules
         if at.run.decisions:
             rules.tell(spec, at.run.decisions)
