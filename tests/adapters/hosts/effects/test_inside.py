@@ -295,6 +295,12 @@ def test_a_changed_agent_follows_no_history() -> None:
             {"agent": "it", "run_id": "r", "rules": given["rules"], "effect": "model/1/0/1"}
         )
         assert came == {"later": "AgentChangedError"}
+        outside = Stage(guarded, stage.journal).engine.outside
+        job = {"agent": "it", "effect": "tool/1/0/1"}
+        late = outside.late(job, came)
+        assert late is not None
+        assert late["events"][0]["$type"] == "ToolNeverRan"
+        assert outside.late({"agent": "it", "effect": "model/1/0/1"}, came) is None
 
     asyncio.run(main())
 

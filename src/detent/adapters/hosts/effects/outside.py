@@ -161,10 +161,12 @@ class Outside:
 
         RULE: a known outcome is never thrown away.
         """
-        report = came.get("report")
-        if report is None or report["event"] is None or not is_tool(job):
+        if not is_tool(job) or job["agent"] not in self._parts:
             return None
-        return {"events": [came["wrapped"]], "is_late": True}
+        if "later" in came:  # it was not begun: nobody else can know
+            came = _never_ran(self._parts[job["agent"]].spec, job["effect"])
+        wrapped = came.get("wrapped")
+        return None if wrapped is None else {"events": [wrapped], "is_late": True}
 
     async def _not_owed(self, parts: EffectParts, job: Json) -> Json:
         """The run has moved past it while the job was on its way: a tool has not run here.

@@ -143,7 +143,7 @@ class DBOSEffects:
             return inside
         finally:
             if engine is not None:
-                engine.leave()
+                engine.leave(is_ending=self._is_ending)
             with suppress(JournalError):  # then it lapses
                 await self._here(in_event_loop(lease.release_steps()))
 

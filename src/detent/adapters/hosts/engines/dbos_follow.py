@@ -88,6 +88,7 @@ class DBOSEngine:
     _at: float = field(init=False, default=0.0)
     _said: dict[str, bool] = field(init=False, factory=dict)
     _tasks: set[asyncio.Task[Any]] = field(init=False, factory=set)
+    _tools: set[asyncio.Task[Any]] = field(init=False, factory=set)
     _random: random.Random = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -124,7 +125,7 @@ class DBOSEngine:
                 return {"lost": LOST}
             return await self._perform(job)
 
-        return self._step(name, perform, job)
+        return self._step(name, perform, job, is_once=is_once)
 
     def sleep(self, name: str, until: float) -> _Step:
         """A step that lasts so long, whoever makes it."""
@@ -136,7 +137,12 @@ class DBOSEngine:
         return self._step(name, sleep)
 
     def _step(
-        self, name: str, make: Callable[[], Awaitable[Json]], job: Json | None = None
+        self,
+        name: str,
+        make: Callable[[], Awaitable[Json]],
+        job: Json | None = None,
+        *,
+        is_once: bool = False,
     ) -> _Step:
         reserved = DBOS.reserve_step()
         made: list[Json] = []
@@ -155,7 +161,11 @@ class DBOSEngine:
                 raise
             return done
 
-        return _Step(reserved.step_id, self._begun(recorded()))
+        step = _Step(reserved.step_id, self._begun(recorded()))
+        if is_once:
+            self._tools.add(step.task)
+            step.task.add_done_callback(self._tools.discard)
+        return step
 
     def _begun(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(coroutine)
@@ -163,10 +173,15 @@ class DBOSEngine:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def leave(self) -> None:
-        """Leave what is under way to the next execution."""
-        for task in self._tasks:
+    def leave(self, *, is_ending: bool) -> None:
+        """Leave what is under way to the next execution; unless this worker is ending, tools go on.
+
+        RULE: what a tool has done is told to whoever has the run by then.
+        """
+        for task in self._tasks - (set() if is_ending else self._tools):
             _cancel(task)
+        for task in self._tools:
+            task.add_done_callback(_ignore)
 
     def hear(self) -> _Mail:
         """The next word."""
@@ -214,8 +229,14 @@ class DBOSEngine:
         _cancel(future.task)
 
 
+def _ignore(task: asyncio.Task[Any]) -> None:
+    """Nobody asks what has come of it."""
+    if not task.cancelled():
+        task.exception()
+
+
 def _cancel(task: asyncio.Task[Any]) -> None:
-    task.add_done_callback(lambda one: one.cancelled() or one.exception())
+    task.add_done_callback(_ignore)
     task.cancel()
 
 
