@@ -19,6 +19,7 @@ from uuid import uuid4
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.usage import UsageLimits
 
 TIMES: list[float] = []
 ENGINE = sys.argv[1]
@@ -42,6 +43,7 @@ async def work(size: int) -> str:
 
 Play = Callable[[str], Awaitable[object]]
 MODEL = FunctionModel(script)
+ENDLESS = UsageLimits(request_limit=None)
 
 if ENGINE == "dbos":
     from dbos import DBOS
@@ -52,7 +54,7 @@ if ENGINE == "dbos":
     @DBOS.workflow()
     async def peer_run(said: str) -> str:
         """A run: model and tool are steps."""
-        return (await AGENT.run(said)).output
+        return (await AGENT.run(said, usage_limits=ENDLESS)).output
 
     @asynccontextmanager
     async def on_engine(where: str) -> AsyncGenerator[Play]:
@@ -90,7 +92,7 @@ else:
         @workflow.run
         async def run(self, said: str) -> str:
             """Play it."""
-            return (await AGENT.run(said)).output
+            return (await AGENT.run(said, usage_limits=ENDLESS)).output
 
     @asynccontextmanager
     async def on_engine(where: str) -> AsyncGenerator[Play]:
@@ -112,7 +114,11 @@ async def main() -> None:
     async with on_engine(sys.argv[2]) as play:
 
         async def one(name: int, turns: int, size: int) -> None:
-            await play(f"{turns} {size}")
+            try:
+                await play(f"{turns} {size}")
+            except BaseException:
+                print(json.dumps([name, None]), flush=True)
+                raise
             times, TIMES[:] = list(TIMES), []
             print(json.dumps([name, times]), flush=True)
 

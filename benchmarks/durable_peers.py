@@ -39,6 +39,9 @@ async def peer(engine: str, where: str) -> AsyncGenerator[Play]:
     async def read() -> None:
         async for line in stdout:
             name, times = json.loads(line)
+            if times is None:
+                waiting.pop(name).set_exception(RuntimeError(f"{engine}: a run has failed"))
+                continue
             TIMES.extend(times)
             waiting.pop(name).set_result(None)
 

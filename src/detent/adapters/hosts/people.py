@@ -58,7 +58,8 @@ class People(RunDecisions):
             self._write(run_id, change)
             return events[0]
 
-        return _undigested(said) or _unless_refused(write)
+        refusal = _undigested(said)
+        return _unless_refused(write) if refusal is None else refusal
 
     def weigh(self, run_id: str, said: Said) -> list[Event] | HostRefusal:
         """The events that it would be now, of which nothing is written; or why it does not count.
@@ -71,7 +72,8 @@ class People(RunDecisions):
             who = self._who(run_id, said)
             return self._heard(self._load(run_id)[1], said, who)[1]
 
-        return _undigested(said) or _unless_refused(weigh)
+        refusal = _undigested(said)
+        return _unless_refused(weigh) if refusal is None else refusal
 
     def _who(self, run_id: str, said: Said) -> Sequence[Principal | None]:
         if not isinstance(said, ToolExecutionDecision):

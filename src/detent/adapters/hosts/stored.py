@@ -43,7 +43,7 @@ from detent.ports.hosting import (
 from detent.ports.journal import Journal
 from detent.ports.listing import Cursor, RunQuery, StoredRun
 
-OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting"})
+OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting", "_way"})
 """What a host has once it is open."""
 
 

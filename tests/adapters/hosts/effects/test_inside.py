@@ -175,7 +175,8 @@ def test_people_may_write_while_tools_are_at_work() -> None:
         while not stage.engine.jobs:  # noqa: ASYNC110 - it comes in this loop
             await asyncio.sleep(0)
         agent = stage.agent.evolve(journal=stage.journal, name="it")
-        stage.engine.outside = Writing(stage.engine.outside, agent)
+        writing: Any = Writing(stage.engine.outside, agent)
+        stage.engine.outside = writing
         await following
         assert type(inside.run.outcome).__name__ == "Cancelled"
         assert Runs(stage.journal, stage.parts["it"].spec).at("r") == inside.run

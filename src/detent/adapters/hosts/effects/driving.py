@@ -33,7 +33,7 @@ FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
 """After how long the engine is told again of a run that stands still: at first, and at most."""
 
 
-class EffectsEngine(Protocol):
+class HistoryKeeper(Protocol):
     """What an engine is asked for by a host whose runs it drives by their effects."""
 
     @property
@@ -93,7 +93,7 @@ class EffectsDriving:
         reading: Reading,
         looks: Looks,
         outside: Outside,
-        engine: EffectsEngine,
+        engine: HistoryKeeper,
         clock: Clock,
         chance: Chance,
     ) -> None:

@@ -39,15 +39,11 @@ RECORD = "record"
 MAIL = "mail"
 
 
-class Future(Protocol):
-    """What an engine gives for what it has begun."""
-
-    def result(self) -> Any:
-        """What came of it."""
-        ...
+Future: TypeAlias = Any
+"""What an engine gives for what it has begun: `result` is what came of it."""
 
 
-class Engine(Protocol):
+class History(Protocol):
     """What the inside needs of an engine. All of it comes out the same when it is replayed."""
 
     def now(self) -> float:
@@ -98,7 +94,7 @@ def new_run(spec: AgentSpec[Any], agent: str, run: Run[Any], length: int) -> Jso
 
 @frozen
 class _EngineClock:
-    engine: Engine
+    engine: History
 
     def now(self) -> float:
         return self.engine.now()
@@ -140,7 +136,7 @@ class Inside:
 
     spec: AgentSpec[Any]
     given: Json
-    engine: Engine
+    engine: History
     _session: Session[Any] = field(init=False)
     _base: Run[Any] = field(init=False)
     _length: int = field(init=False)
@@ -249,12 +245,11 @@ class Inside:
         self.engine.drop(self._flights.pop(name).future)
 
     async def _hear(self) -> None:
-        if self._mail is None:
-            self._mail = self.engine.hear()
+        mail = self._mail = self.engine.hear() if self._mail is None else self._mail
         waited = {name: flight.future for name, flight in self._flights.items()}
-        for name in await self.engine.first({MAIL: self._mail, **waited}):
+        for name in await self.engine.first({MAIL: mail, **waited}):
             if name == MAIL:
-                (said, answer), self._mail = self._mail.result(), None
+                (said, answer), self._mail = mail.result(), None
                 is_heard = self._said(said)
                 if answer is not None:
                     answer.set_result(is_heard)

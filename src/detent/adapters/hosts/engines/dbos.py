@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import uuid4
 
 from detent.adapters.agent.agent import Agent
-from detent.adapters.hosts.effects.driving import EffectsEngine
+from detent.adapters.hosts.effects.driving import HistoryKeeper
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.engines.dbos_process import VERSION, launch
 from detent.adapters.hosts.engines.driving import Wake
@@ -94,7 +94,7 @@ class DBOSHost(EngineHost):
 
     async def _effects_engine(
         self, parts: Mapping[str, EffectParts], outside: Outside
-    ) -> EffectsEngine:
+    ) -> HistoryKeeper:
         _require_dbos()
         from detent.adapters.hosts.engines.dbos_effects import DBOSEffects
 

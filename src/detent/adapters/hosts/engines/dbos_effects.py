@@ -17,7 +17,7 @@ from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.inside import Inside, Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
-from detent.adapters.hosts.engines.dbos_follow import SAID, TOPIC, DBOSEngine
+from detent.adapters.hosts.engines.dbos_follow import SAID, TOPIC, DBOSHistory
 from detent.adapters.hosts.engines.dbos_process import VERSION, launch
 from detent.adapters.hosts.engines.host import EngineUnavailableError
 from detent.adapters.hosts.reading import asked
@@ -131,11 +131,11 @@ class DBOSEffects:
     async def _followed(self, given: Json) -> Inside:
         """Follow a run to its end. Its claim is ours meanwhile."""
         lease: Lease = await self._here(self._claimed(given["run_id"]))
-        engine: DBOSEngine | None = None
+        engine: DBOSHistory | None = None
         try:
             workflow_id = dbos.DBOS.workflow_id or ""
             recorded = await self._here(self._recorded(workflow_id))
-            engine = DBOSEngine(recorded, self._performed, partial(self._late, workflow_id))
+            engine = DBOSHistory(recorded, self._performed, partial(self._late, workflow_id))
             await engine.open()
             inside = await self._inside(given, engine)
             await inside.follow()
@@ -147,7 +147,7 @@ class DBOSEffects:
             with suppress(JournalError):  # then it lapses
                 await self._here(in_event_loop(lease.release_steps()))
 
-    async def _inside(self, given: Json, engine: DBOSEngine) -> Inside:
+    async def _inside(self, given: Json, engine: DBOSHistory) -> Inside:
         """One that follows a run. Where its agent has changed, the run stands still."""
         agent, run_id = given["agent"], given["run_id"]
         while True:
@@ -176,7 +176,8 @@ class DBOSEffects:
         return {step["function_id"]: step["function_name"] for step in steps}
 
     async def _performed(self, job: Json) -> Json:
-        return await self._here(self._placed(job))
+        came: Json = await self._here(self._placed(job))
+        return came
 
     async def _placed(self, job: Json) -> Json:
         async with self._places:

@@ -74,7 +74,7 @@ class _Mail:
 
 
 @define(eq=False)
-class DBOSEngine:
+class DBOSHistory:
     """The engine as the inside of one execution sees it.
 
     `recorded` has the names of the steps that earlier executions have recorded, by number.
@@ -98,7 +98,7 @@ class DBOSEngine:
         """Say that an execution has begun: a tool that comes first may have begun in another."""
         self._count(await DBOS.reserve_step().run_async({"name": BEGUN}, self._say([])))
 
-    def _say(self, came: object) -> Callable[[], Awaitable[Json]]:
+    def _say(self, came: object) -> Callable[[], Coroutine[Any, Any, Json]]:
         async def say() -> Json:
             return {"came": came, "by": self._mine, "at": time.time()}
 
@@ -139,7 +139,7 @@ class DBOSEngine:
     def _step(
         self,
         name: str,
-        make: Callable[[], Awaitable[Json]],
+        make: Callable[[], Coroutine[Any, Any, Json]],
         job: Json | None = None,
         *,
         is_once: bool = False,

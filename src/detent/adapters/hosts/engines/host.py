@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.hosts.effects.contract import require_followable
-from detent.adapters.hosts.effects.driving import EffectsDriving, EffectsEngine, EveryRun
+from detent.adapters.hosts.effects.driving import EffectsDriving, EveryRun, HistoryKeeper
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.finder import Finder
@@ -104,21 +104,22 @@ class EngineHost(StoredHost):
         self._look_s, self._drain_s = look_s, drain_s
         self._looking: asyncio.Task[None] | None = None
 
+    _way: EngineDriving | EffectsDriving
+
     async def _open(self, finder: Finder) -> EngineDriving | EffectsDriving:
-        self._driving: EngineDriving | EffectsDriving
         if self._mode == "effects":
             every = Finder(self._journal, EveryRun(), self._legs.keys(), self._clock)
             looks = Looks(every, self._clock, self._look_s)
-            self._driving = await self._open_effects(looks)
+            self._way = await self._open_effects(looks)
         else:
             looks = Looks(finder, self._clock, self._look_s)
             parts = (self._reading, self._channels, looks, self._wake, self._clock)
-            self._driving = driving = EngineDriving(*parts)
+            self._way = self._driving = driving = EngineDriving(*parts)
             await self._connect(driving.leg if self._works else None)
         if self._works:
-            looking = looks.for_ever(self._driving.look)
+            looking = looks.for_ever(self._way.look)
             self._looking = asyncio.create_task(looking, name="detent host")
-        return self._driving
+        return self._way
 
     async def _open_effects(self, looks: Looks) -> EffectsDriving:
         assemblies = {name: legs.assembly for name, legs in self._legs.items()}
@@ -134,13 +135,13 @@ class EngineHost(StoredHost):
 
     async def _effects_engine(
         self, parts: Mapping[str, EffectParts], outside: Outside
-    ) -> EffectsEngine:
+    ) -> HistoryKeeper:
         """Reach an engine whose history is the truth."""
         raise ValueError(f"{type(self).__name__} has no mode 'effects'")
 
     async def _say(self, run: StoredRun, said: Said, people: People) -> Accepted | HostRefusal:
-        if isinstance(self._driving, EffectsDriving):
-            return await self._driving.say(run, said, people)
+        if isinstance(self._way, EffectsDriving):
+            return await self._way.say(run, said, people)
         return await super()._say(run, said, people)
 
     @abstractmethod
@@ -162,18 +163,18 @@ class EngineHost(StoredHost):
         """
         if not self._is_open:
             return
-        self._is_open, self._was_at_work = False, self._driving.running > 0
-        await self._driving.halt(self._drain_s)
+        self._is_open, self._was_at_work = False, self._way.running > 0
+        await self._way.halt(self._drain_s)
         if self._looking is not None:
             await self._looking
         await (self._disconnect() if self._mode == "legs" else self._effects.disconnect())
 
     def hurry(self) -> None:
         """While it closes: wait no longer for what is at work, and cancel it."""
-        self._driving.cancel()
+        self._way.cancel()
 
     def health(self) -> HostHealth:
         """How it is. What waits for a place waits in the engine, and is not counted here."""
-        driving = self._driving
+        driving = self._way
         is_ready = self._is_open and (not self._works or driving.looks.are_recent)
         return HostHealth(is_ready, driving.running, 0, driving.texts())

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Unpack
 
 from detent.adapters.agent.agent import Agent
-from detent.adapters.hosts.effects.driving import EffectsEngine
+from detent.adapters.hosts.effects.driving import HistoryKeeper
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import (
@@ -69,13 +69,15 @@ class TemporalHost(EngineHost):
 
     async def _effects_engine(
         self, parts: Mapping[str, EffectParts], outside: Outside
-    ) -> EffectsEngine:
+    ) -> HistoryKeeper:
         client = await _reached(self._engine)
         from detent.adapters.hosts.engines.temporal_effects import TemporalEffects
 
-        where = (client, self._queue, self._beat_s)
-        options = {"running": self._running, "drain_s": self._drain_s}
-        return TemporalEffects(*where, parts, outside, **options)
+        return TemporalEffects(
+            *(client, self._queue, self._beat_s, parts, outside),
+            running=self._running,
+            drain_s=self._drain_s,
+        )
 
     async def _connect(self, leg: Leg | None) -> None:
         self._client = await _reached(self._engine)

@@ -128,7 +128,7 @@ class TemporalEffects:
         except asyncio.CancelledError:
             why = activity.cancellation_details()
             is_dropped = why is None or why.cancel_requested
-            if is_dropped or why.worker_shutdown or not is_tool(job):
+            if why is None or is_dropped or why.worker_shutdown or not is_tool(job):
                 performed.cancel()
             if is_dropped or not is_tool(job):
                 told.cancel()
@@ -229,7 +229,8 @@ class TemporalEffects:
         handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(_id_of(run_id))
         try:
             async with asyncio.timeout(SAY_S):
-                return await handle.execute_update(SAY, said, id=said["id"], result_type=bool)
+                update = handle.execute_update(SAY, said, id=said["id"], result_type=bool)
+                return bool(await update)
         except WorkflowUpdateFailedError:
             return False
         except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):

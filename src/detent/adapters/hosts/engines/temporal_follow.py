@@ -41,7 +41,7 @@ class Followers:
     specs: Mapping[str, AgentSpec[Any]]
     changed: dict[str, str] = field(factory=dict)
 
-    def inside(self, given: Json, engine: TemporalEngine) -> Inside:
+    def inside(self, given: Json, engine: TemporalHistory) -> Inside:
         """One that follows a run. Raises what fails the task, which the engine tries again."""
         agent, run_id = given["agent"], given["run_id"]
         if agent not in self.specs:
@@ -59,7 +59,7 @@ FOLLOWERS: dict[str, Followers] = {}
 """By the name of a task queue: a workflow is made by its library, and is given data alone."""
 
 
-class TemporalEngine:
+class TemporalHistory:
     """The engine as the inside of one workflow sees it."""
 
     def __init__(self, beat_s: float) -> None:
@@ -128,7 +128,7 @@ class DetentEffects:
 
     @workflow.init
     def __init__(self, given: Json, beat_s: float) -> None:
-        self._engine = TemporalEngine(beat_s)
+        self._engine = TemporalHistory(beat_s)
 
     @workflow.run
     async def run(self, given: Json, beat_s: float) -> Json:
