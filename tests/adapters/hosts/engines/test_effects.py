@@ -103,13 +103,13 @@ async def lived(
 
 async def replay_failure(agent: Agent[Any, Any], name: str, history: WorkflowHistory) -> str:
     """What Temporal's replayer says of a history with this agent; "" is nothing."""
-    FOLLOWERS["examples"] = Followers({name: agent.spec})
+    FOLLOWERS["examples-effects"] = Followers({name: agent.spec})
     try:
         runner = UnsandboxedWorkflowRunner()
         replayer = Replayer(workflows=[DetentEffects], workflow_runner=runner)
         found = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     finally:
-        del FOLLOWERS["examples"]
+        del FOLLOWERS["examples-effects"]
     return str(found.replay_failure or "")
 
 

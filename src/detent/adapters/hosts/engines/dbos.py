@@ -63,7 +63,7 @@ class DBOSHost(EngineHost):
         url: the system database of DBOS: ``postgresql://…`` or ``sqlite:///runs-queue.db``.
         name: of this process: one that is started again under its name takes up at once what it
             was at. Without it, another worker does so once the claim is over.
-        queue: the name of the queue.
+        queue: the name of the queue; by effects, with "-effects" behind it.
         poll_s: how often the queue is looked at, in seconds.
         mode: what DBOS keeps: "legs", or "effects". A store has runs of one of them.
         options: see `EngineOptions`.

@@ -42,7 +42,7 @@ class TemporalHost(EngineHost):
         agents: by the names that runs are started with; the same in each process.
         journal: where the runs are; one with claims that all processes reach.
         client: of Temporal, or the address of its server, such as ``localhost:7233``.
-        queue: the name of the task queue.
+        queue: the name of the task queue; by effects, with "-effects" behind it.
         beat_s: a worker that has not been heard of for so long is given up, in seconds.
         mode: what Temporal keeps: "legs", or "effects". A store has runs of one of them.
         options: see `EngineOptions`.
@@ -74,7 +74,7 @@ class TemporalHost(EngineHost):
         from detent.adapters.hosts.engines.temporal_effects import TemporalEffects
 
         return TemporalEffects(
-            *(client, self._queue, self._beat_s, parts, outside),
+            *(client, f"{self._queue}-effects", self._beat_s, parts, outside),
             running=self._running,
             drain_s=self._drain_s,
         )
