@@ -10,6 +10,7 @@ python3 dev.py crashes [HOST [ROUNDS]]         kill, freeze and cut what hosts a
 python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
 python3 dev.py mutate [--sample N] [patterns]  break the core in small ways: do its tests see it?
 python3 dev.py linear [words in names]         hostile texts of 1, 2 and 4 MB: is all time linear?
+python3 dev.py examples [names]                the programs of examples/, with the embedded model
 python3 dev.py docs                            build the documentation into site/
 python3 dev.py packages [extras]               try the wheel in clean environments, each extra alone
 python3 dev.py versions [options]              test on every Python and range of versions here
@@ -179,6 +180,13 @@ def linear(arguments: list[str]) -> str:
     return "nothing is worse than linear"
 
 
+def examples(arguments: list[str]) -> str:
+    """Run the examples with the embedded model; one where the model wanders fails it."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, "-m", "tests.examples.embedded", *arguments], ROOT)
+    return "each did what its page says"
+
+
 def docs(_: list[str]) -> str:
     """Build the documentation; a warning fails it."""
     set_up(FOR_WORK)
@@ -223,6 +231,7 @@ COMMANDS = {
     "bugs": bugs,
     "mutate": mutate,
     "linear": linear,
+    "examples": examples,
     "docs": docs,
     "packages": packages,
     "versions": versions,

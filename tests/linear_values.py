@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from detent import (
     Agent,
@@ -29,9 +29,13 @@ from detent.adapters.providers.ollama.decode import ChatFold as OllamaFold
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.core.chat.json import messages_from_json
+from detent.core.chat.replies import ChatReply
+from detent.core.machine.opening import with_call_ids
 from detent.core.schema.conversion import convert
 from detent.core.schema.validation import Validator
 from detent.core.state.handlers import append_unique, merge_dicts, unite_sets
+from detent.core.tools.invocation import argument_faults
+from detent.core.tools.masking import SecretParameter
 from detent.core.tools.redaction import redacted
 from detent.core.values.frozen import freeze, thaw
 
@@ -225,6 +229,31 @@ def _state(size: int) -> Work:
     return lambda: [str(change) for change in diff(before, after)]
 
 
+@tool
+def log_in(password: Annotated[str, SecretParameter], ids: list[int]) -> str:
+    """Log in."""
+    return "done"
+
+
+def _secret_faults(size: int) -> Work:
+    """Half of it is a secret, the other wrong items."""
+    words = "correct horse battery staple "
+    arguments = {
+        "password": words * (size // 2 // len(words)),
+        "ids": ["x"] * (size // 2 // EACH),
+    }
+    return lambda: argument_faults(ToolCall("log_in", arguments, "c"), log_in)
+
+
+def _ids_taken(size: int) -> Work:
+    """Half of them are the names that a run would make up, the others are all alike."""
+    half = size // EACH // 2
+    ids = [f"call_1_{half + n}" for n in range(half)] + [f"call_1_{half}"] * half
+    calls = [ToolCall("t", id=name) for name in ids]
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+    return lambda: with_call_ids(reply, 1)
+
+
 VALUES: Mapping[str, Callable[[int], Work]] = {
     "local: pieces of text": _local,
     "openai: pieces of text": _openai(lambda n: {"content": "x" * EACH}),
@@ -300,6 +329,12 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
     ),
     "an error without what many values know": _items(
         lambda items: redacted(" ".join(items), {"it": items}, known=items), lambda n: f"item {n}"
+    ),
+    "faults of a call with a secret": _secret_faults,
+    "calls with ids that the model has chosen": _ids_taken,
+    "calls without ids": _items(
+        lambda calls: with_call_ids(ChatReply(ChatMessage.from_assistant(tool_calls=calls)), 1),
+        lambda n: ToolCall("t"),
     ),
     "stored messages": _items(
         messages_from_json, lambda n: ChatMessage.from_user(f"{n}").to_dict()

@@ -107,13 +107,8 @@ BUGS = (
         "a retry forgets to count",
         Edit(
             "core/machine/calls.py",
-            "return Ready(event.attempt + 1)",
-            "return Ready(event.attempt)",
-        ),
-        Edit(
-            "core/machine/calls.py",
-            "BackingOff(event.attempt + 1,",
-            "BackingOff(event.attempt,",
+            "event.chance), event.attempt + 1",
+            "event.chance), event.attempt",
         ),
     ),
     Bug(
@@ -350,6 +345,30 @@ BUGS = (
             "return False",
         ),
         in_company=True,
+    ),
+    Bug(
+        "what a user says further is forgotten",
+        Edit(
+            "core/machine/turns.py",
+            "labelled(say(run, run.unread), labels_of(run.unread))",
+            "labelled(run, labels_of(run.unread))",
+        ),
+    ),
+    Bug(
+        "what a user says further is put before an answer that does not know of it",
+        Edit(
+            "core/machine/turns.py",
+            "return with_unread(run) if isinstance(run.phase, Pausing) else run",
+            "return with_unread(run)",
+        ),
+    ),
+    Bug(
+        "an answer ends the run that does not know what was said since",
+        Edit(
+            "core/machine/turns.py",
+            "    on = turned(spec, ended, ended.state)\n",
+            "    return ended\n",
+        ),
     ),
 )
 

@@ -46,6 +46,9 @@ ONCE_WORSE = {
     "an answer in a fence without an end: spaces": FIRST // 128,
     "a recording without keys: begun keys": FIRST // 2,
     "a recording without keys: web tokens": FIRST // 2,
+    "faults of a call with a secret": FIRST // 2,
+    "calls with ids that the model has chosen": FIRST // 2,
+    "calls without ids": FIRST * 2,
 }
 SAMPLE = (
     "a client that waits for all",

@@ -61,7 +61,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     metadata = {name for name in names if ".dist-info/" in name}
     assert names - metadata == sources
     assert "detent/py.typed" in sources
-    assert any(name.endswith("/licenses/LICENSE") for name in metadata)
+    licences = {PurePosixPath(name).name for name in metadata if "/licenses/" in name}
+    assert licences == {"LICENSE", "htmx-LICENSE.txt"}  # ours, and that of the scripts of pages
 
 
 def test_the_sdist_holds_real_files(sdist: Path) -> None:
@@ -70,7 +71,16 @@ def test_the_sdist_holds_real_files(sdist: Path) -> None:
         members = archive.getmembers()
     tops = {PurePosixPath(member.name).parts[1] for member in members}
     assert [member.name for member in members if not (member.isfile() or member.isdir())] == []
-    assert {"src", "tests", "docs", "LICENSE", "README.md", "pyproject.toml", "dev.py"} <= tops
+    assert {
+        "src",
+        "tests",
+        "docs",
+        "benchmarks",
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "dev.py",
+    } <= tops
     assert not {"core", "ports", "adapters"} & tops
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from detent import (
     AgentTool,
     ChatMessage,
     Hook,
+    OutputError,
     OutputType,
     ScriptedChatGenerator,
     State,
@@ -69,9 +71,15 @@ def faults(claims: Iterable[Claim], papers: Mapping[str, str]) -> list[str]:
     """A sentence for each citation that is wrong."""
     found: list[str] = []
     for claim in claims:
-        if claim.paper not in papers:
+        is_long = len(claim.quote.split()) >= QUOTE_WORDS
+        where = [name for name, text in papers.items() if is_long and claim.quote in text]
+        if claim.paper in where:
+            continue
+        if where:
+            found.append(f"{claim.quote!r} is of the paper {where[0]!r}, not {claim.paper!r}")
+        elif claim.paper not in papers:
             found.append(f"there is no paper {claim.paper!r}, only {', '.join(papers)}")
-        elif len(claim.quote.split()) < QUOTE_WORDS or claim.quote not in papers[claim.paper]:
+        else:
             found.append(f"{claim.quote!r} does not stand in the paper {claim.paper!r}")
     return found
 
@@ -83,7 +91,7 @@ def quotes_stand_in_papers(papers: Mapping[str, str]) -> Hook:
         given = run.outcome.answer if isinstance(run.outcome, Finished) else {}
         claims: Any = given.get("claims", ())  # of the output type: it has been checked
         wrong = faults([Claim(**claim) for claim in claims], papers)
-        return f"Mend these citations: {'; '.join(wrong)}." if wrong else None
+        return f"Mend these citations, and report: {'; '.join(wrong)}." if wrong else None
 
     return on_exit(checked)
 
@@ -95,9 +103,14 @@ def make_writer(
 
     @tool
     def search(words: str) -> list[str]:
-        """Give the names of the papers that have any of these words."""
+        """Find the sentences with any of these words, each behind the name of its paper."""
         wanted = [word.lower() for word in re.findall(r"\w{4,}", words)]
-        return [name for name, text in papers.items() if any(w in text.lower() for w in wanted)]
+        return [
+            f"{name}: {sentence}"
+            for name, text in papers.items()
+            for sentence in re.split(r"(?<=[.]) ", text)
+            if any(word in sentence.lower() for word in wanted)
+        ]
 
     @tool
     def read(paper: str) -> str:
@@ -107,8 +120,8 @@ def make_writer(
     reader = Agent(
         chat_generator=reading,
         tools=[search, read],
-        system_prompt="Search, read, and answer with sentences of papers word for word, each with "
-        "the name of its paper in brackets.",
+        system_prompt="Search the papers, and read on where that helps. Then answer by copying the "
+        "sentences that answer the question, word for word, each behind the name of its paper.",
         max_agent_steps=8,
     )
     return Agent(
@@ -116,7 +129,7 @@ def make_writer(
         chat_generator=writing,
         tools=[AgentTool(reader, name="reader", description="Reads up on one question.")],
         system_prompt="Let the reader read up on each part of the question, several at once. Then "
-        "report, and quote from what was read.",
+        "report: a claim in your words, the paper, and a quotation copied from what was read.",
         output_type=OutputType(Report, name="report"),
         max_agent_steps=10,
         hooks=[quotes_stand_in_papers(papers)],
@@ -157,7 +170,7 @@ def scripted() -> tuple[ScriptedChatGenerator, ScriptedChatGenerator]:
             return ToolCall("search", {"words": last.text or ""})
         (result,) = last.tool_call_results
         if result.origin.tool_name == "search":
-            return ToolCall("read", {"paper": "detents" if "detents" in result.text else "clocks"})
+            return ToolCall("read", {"paper": "detents" if "detents:" in result.text else "clocks"})
         return result.text
 
     return writer, ScriptedChatGenerator(When(lambda _: True, read_up))
@@ -173,7 +186,10 @@ def main() -> None:
     model = chat_generator(options.model) if options.model else None
     writing, reading = (model, model) if model else scripted()
     result = make_writer(library(options.papers), writing, reading).run(options.question)
-    print(printed(result.output))
+    try:
+        print(printed(result.output))
+    except OutputError as error:  # as small models do
+        sys.exit(f"there is no report: {error}")
 
 
 if __name__ == "__main__":

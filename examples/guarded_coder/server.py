@@ -1,4 +1,4 @@
-"""An MCP server over one folder: list its files, read one, write one.
+"""An MCP server over one folder: list its files, read one, change a text in one.
 
 ``python server.py FOLDER`` serves it over stdio. The coding helper beside it starts it so.
 """
@@ -34,10 +34,13 @@ def make_server(folder: Path) -> MCPServer:
         return within(name).read_text(encoding="utf-8")
 
     @server.tool()
-    def write_file(name: str, text: str) -> str:
-        """Write a file anew."""
-        within(name).write_text(text, encoding="utf-8")
-        return f"wrote {name}"
+    def edit_file(name: str, old: str, new: str) -> str:
+        """Change one line of a file: old is the line as it stands there, new is what it becomes."""
+        text = within(name).read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            raise ValueError(f"{old!r} stands in {name} {text.count(old)} times, and not once")
+        within(name).write_text(text.replace(old, new), encoding="utf-8")
+        return f"changed {name}"
 
     return server
 

@@ -36,8 +36,8 @@ from detent.models import ChatGenerator
 
 MESSAGES_SENT = 12
 PROMPT = (
-    "You are a friend who remembers. When somebody tells you something that will matter in weeks, "
-    "note it by the tool, in a sentence, before you answer."
+    "You are a friend who remembers. If the user tells a fact about themselves, call note. If the "
+    "user asks a question, answer it from what you know."
 )
 
 
@@ -49,11 +49,11 @@ class Memory(TypedState):
 
 @tool
 def note(state: Memory, sentence: str) -> Reply:
-    """Note something about this person, for weeks to come.
+    """Note a new fact that the user has told about themselves. Not for questions.
 
     Args:
         state: the notes so far.
-        sentence: what is to be noted.
+        sentence: the fact, in words that are understood in weeks.
     """
     return Reply(f"noted, as number {len(state.notes) + 1}", Memory.notes.put([sentence]))
 
@@ -64,7 +64,8 @@ def shown_notes() -> Hook:
     def shown(ask: AskModel, run: Run[Memory]) -> AskModel | None:
         if not run.state.notes:
             return None
-        notes = ChatMessage.from_system("Your notes:\n" + "\n".join(run.state.notes))
+        facts = "\n".join(f"- {one}" for one in run.state.notes)
+        notes = ChatMessage.from_system(f"What you know about the user:\n{facts}")
         return evolve(ask, messages=[notes, *ask.messages])
 
     return before_model(shown)

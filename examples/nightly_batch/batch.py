@@ -34,6 +34,15 @@ from detent.testing import When
 
 Topic = Literal["bill", "complaint", "praise"]
 WORDS: Mapping[str, Topic] = {"invoice": "bill", "broken": "complaint", "thank": "praise"}
+SENTENCES = (
+    "the invoice for lamp {} is enclosed, please pay it by Friday",
+    "lamp {} arrived broken, and I want another one",
+    "thank you for lamp {}, it is the most beautiful one that we have",
+)
+PROMPT = (
+    "File the letter under its topic, by the tool: bill, if it wants to be paid; complaint, if "
+    "something is wrong; praise, if somebody is happy. Then say 'done'."
+)
 AT_ONCE = 4
 
 
@@ -82,7 +91,7 @@ def make_agent(register: Register, journal: SQLiteJournal, model: ChatGenerator)
         name="registrar",
         chat_generator=model,
         tools=[file_letter],
-        system_prompt="Read the letter, and file it under its topic by the tool. Then say 'done'.",
+        system_prompt=PROMPT,
         exit_conditions=[file_letter.name],
         max_agent_steps=4,
         journal=journal,
@@ -113,9 +122,9 @@ def write_letters(folder: Path, count: int) -> None:
     """Make up letters to work on."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
-        word = list(WORDS)[number % len(WORDS)]
+        sentence = SENTENCES[number % len(SENTENCES)].format(number)
         letter = folder / f"letter-{number:04}.txt"
-        letter.write_text(f"Dear all, {word} number {number}. Yours, A.", encoding="utf-8")
+        letter.write_text(f"Dear all,\n\n{sentence}.\n\nYours, A.\n", encoding="utf-8")
 
 
 def scripted() -> ScriptedChatGenerator:

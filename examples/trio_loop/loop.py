@@ -36,22 +36,24 @@ from detent.machine import (
 )
 from detent.models import ChatGenerator
 
+PROMPT = "Measure each city that you are asked about. Then say how warm each is, in one sentence."
+SENSORS = {"Oslo": (0.2, 4), "Rome": (0.1, 17), "Lima": (60.0, 19)}
+"""How many seconds the sensor of a city takes, and what it says then."""
+
 
 @tool(timeout_s=2)
-async def measure(city: str, seconds: float) -> str:
-    """Measure how warm a city is.
-
-    Args:
-        city: which one.
-        seconds: how long the sensor there takes.
-    """
+async def measure(city: str) -> str:
+    """Measure how warm it is in a city."""
+    if city not in SENSORS:
+        return f"there is no sensor in {city}, only in {', '.join(SENSORS)}"
+    seconds, degrees = SENSORS[city]
     await trio.sleep(seconds)
-    return f"{city}: {len(city)} degrees"
+    return f"{city}: {degrees} degrees"
 
 
 def make_agent(model: ChatGenerator) -> Agent:
     """An agent whose tool is a coroutine of trio."""
-    return Agent(chat_generator=model, tools=[measure], system_prompt="You know the weather.")
+    return Agent(chat_generator=model, tools=[measure], system_prompt=PROMPT)
 
 
 @define
@@ -135,8 +137,7 @@ async def ask(question: str, model: ChatGenerator) -> Run[State]:
 
 def scripted() -> ScriptedChatGenerator:
     """A stand-in for the model: it asks three sensors at once, of which one is too slow."""
-    seconds = {"Oslo": 0.2, "Rome": 0.1, "Lima": 60.0}
-    calls = [ToolCall("measure", {"city": city, "seconds": s}) for city, s in seconds.items()]
+    calls = [ToolCall("measure", {"city": city}) for city in SENSORS]
     return ScriptedChatGenerator(
         ChatMessage.from_assistant(tool_calls=calls), "Rome and Oslo answered."
     )

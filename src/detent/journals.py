@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.agent.continuation import ThreadNotEndedError as ThreadNotEndedError
+    from detent.adapters.drivers.forks import ForkedRunError as ForkedRunError
     from detent.adapters.drivers.history import Runs as Runs
     from detent.adapters.drivers.progress import Progress as Progress
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from detent.core.control.claims import Claim as Claim
     from detent.core.control.claims import Owner as Owner
     from detent.core.control.claims import RunBusyError as RunBusyError
+    from detent.core.errors import RunEndedError as RunEndedError
     from detent.ports.claims import Claims as Claims
     from detent.ports.journal import Checkpoint as Checkpoint
     from detent.ports.journal import Entry as Entry
@@ -47,6 +49,7 @@ else:
         __name__,
         {
             "adapters.agent.continuation": "ThreadNotEndedError",
+            "adapters.drivers.forks": "ForkedRunError",
             "adapters.drivers.history": "Runs",
             "adapters.drivers.progress": "Progress",
             "adapters.drivers.recording": "RunExistsError",
@@ -58,6 +61,7 @@ else:
             "adapters.journals.redacted": "RedactedJournal",
             "adapters.journals.sqlite": "SQLiteJournal",
             "core.control.claims": "Claim Owner RunBusyError",
+            "core.errors": "RunEndedError",
             "ports.claims": "Claims",
             "ports.journal": (
                 "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "

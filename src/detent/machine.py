@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from detent.core.run.events import HappenedInside as HappenedInside
     from detent.core.run.events import HumanDecided as HumanDecided
     from detent.core.run.events import Judged as Judged
+    from detent.core.run.events import MessageReceived as MessageReceived
     from detent.core.run.events import ModelFailed as ModelFailed
     from detent.core.run.events import ModelReplied as ModelReplied
     from detent.core.run.events import Resumed as Resumed
@@ -125,8 +126,8 @@ else:
             ),
             "core.run.events": (
                 "AnswerRejected CallRewritten CancelRequested ClockTicked Event GrantRevoked "
-                "HappenedInside HumanDecided Judged ModelFailed ModelReplied Resumed ToolLost "
-                "ToolNeverRan ToolRaised ToolReturned ToolStarted"
+                "HappenedInside HumanDecided Judged MessageReceived ModelFailed ModelReplied "
+                "Resumed ToolLost ToolNeverRan ToolRaised ToolReturned ToolStarted"
             ),
             "core.run.outcomes": "Cancelled Exhausted Failed Finished Outcome",
             "core.run.refs": "AgentRef CallRef Path",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from detent.adapters.testing.doubles.assertions import assert_not_called as assert_not_called
     from detent.adapters.testing.doubles.assertions import calls_of as calls_of
     from detent.adapters.testing.doubles.hosted import host_agents as host_agents
+    from detent.adapters.testing.doubles.human import Answer as Answer
     from detent.adapters.testing.doubles.human import Question as Question
     from detent.adapters.testing.doubles.human import ScriptedHuman as ScriptedHuman
     from detent.adapters.testing.doubles.recorded import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from detent.adapters.testing.doubles.recorded import recorded as recorded
     from detent.adapters.testing.doubles.scripted import After as After
     from detent.adapters.testing.doubles.scripted import Asked as Asked
+    from detent.adapters.testing.doubles.scripted import Line as Line
     from detent.adapters.testing.doubles.scripted import Pieces as Pieces
     from detent.adapters.testing.doubles.scripted import (
         ScriptedChatGenerator as ScriptedChatGenerator,
@@ -109,11 +111,13 @@ else:
                 "assert_called assert_called_in_order assert_ended assert_not_called calls_of"
             ),
             "adapters.testing.doubles.hosted": "host_agents",
-            "adapters.testing.doubles.human": "Question ScriptedHuman",
+            "adapters.testing.doubles.human": "Answer Question ScriptedHuman",
             "adapters.testing.doubles.recorded": (
                 "RecordingChatGenerator ReplayingChatGenerator recorded"
             ),
-            "adapters.testing.doubles.scripted": "After Asked Pieces ScriptedChatGenerator When",
+            "adapters.testing.doubles.scripted": (
+                "After Asked Line Pieces ScriptedChatGenerator When"
+            ),
             "adapters.testing.doubles.scrubbing": "scrub_secrets",
             "adapters.testing.doubles.spies": "SpiedTool ToolUse spy",
             "adapters.testing.doubles.transcripts": "transcript",

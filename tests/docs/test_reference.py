@@ -62,3 +62,10 @@ def test_the_page_on_testing_shows_all_that_is_behind_its_door() -> None:
         names |= set(members or vars(import_module(module)))
 
     assert set(vars(import_module("detent.testing"))["__all__"]) - names == set()
+
+
+def test_what_the_page_on_testing_shows_can_be_imported_from_its_door() -> None:
+    """Nobody is shown a name, such as that of a type, and left to look for it."""
+    shown_members = {name for _, names in shown(REFERENCE / "testing.md") for name in names}
+
+    assert shown_members - set(vars(import_module("detent.testing"))["__all__"]) == set()

@@ -26,9 +26,10 @@ def example(path: str) -> ModuleType:
     return module
 
 
-def begin(path: str, *arguments: str | Path) -> subprocess.Popen[str]:
-    """The program in a process of its own, whose lines can be read."""
+def begin(path: str, *arguments: str | Path, typed: bool = False) -> subprocess.Popen[str]:
+    """The program in a process of its own, whose lines can be read, and to which one may type."""
     command = [sys.executable, EXAMPLES / path, *arguments]
     paths = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH", ""))))
     environment = {**os.environ, "PYTHONPATH": paths}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    keys = subprocess.PIPE if typed else subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=keys, stdout=subprocess.PIPE, text=True, env=environment)

@@ -27,8 +27,9 @@ def test_a_made_up_quotation_goes_back_to_the_writer() -> None:
         ("clocks", "which lets a wheel turn by one", None),
         ("clocks", "which lets a wheel turn freely", "does not stand in"),
         ("clocks", "a wheel", "does not stand in"),
-        ("detents", "which lets a wheel turn by one", "does not stand in"),
-        ("novel", "which lets a wheel turn by one", "there is no paper"),
+        ("detents", "which lets a wheel turn by one", "is of the paper 'clocks'"),
+        ("novel", "which lets a wheel turn by one", "is of the paper 'clocks'"),
+        ("novel", "which lets a clock turn by one", "there is no paper"),
     ],
 )
 def test_a_citation_is_held_against_its_paper(paper: str, quote: str, fault: str | None) -> None:

@@ -28,7 +28,7 @@ def test_what_was_read_cannot_leave_and_writes_are_shown(tmp_path: Path) -> None
     assert posted == ["I am looking at prices.py."]
     assert "stays-in-the-house" in told[3]
     (question,) = human.asked
-    assert question.tool_params["text"] == coder.MENDED
+    assert question.tool_params == {"name": "prices.py", "old": coder.OLD, "new": coder.NEW}
     assert (tmp_path / "prices.py").read_text() == coder.MENDED
 
 

@@ -13,6 +13,7 @@ from detent.core.control.claims import Claim, Owner
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Future
 
 FORGOTTEN_S = 86400.0
@@ -73,6 +74,15 @@ class SubmitSwap(Protocol):
 def submit_swap_of(claims: Claims) -> SubmitSwap | None:
     """How to swap a claim without waiting, which a store may offer as its method `submit_swap`."""
     return cast("SubmitSwap | None", getattr(claims, "submit_swap", None))
+
+
+def stands_of(claims: Claims) -> Callable[[str, Claim], bool] | None:
+    """How to look whether a claim on a run stands, which a store may offer as its method `stands`.
+
+    It is asked right before each tool, also in an event loop: so it must cost next to nothing. A
+    store whose claims may go by another way than `swap` has it: files, which anybody can delete.
+    """
+    return cast("Callable[[str, Claim], bool] | None", getattr(claims, "stands", None))
 
 
 def claims_of(journal: Journal) -> Claims | None:

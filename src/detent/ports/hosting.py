@@ -107,8 +107,8 @@ class Fork:
 
 Sent: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage | Fork
 """What can be sent to a run: a decision about a pending call, that it is to end, that it is to be
-tried again, that a new run is to begin as it was, or, to one that has ended, a message: the
-conversation goes on with it in a new run."""
+tried again, that a new run is to begin as it was, or a user's message: the model reads it when next
+asked, and behind a run that has ended the conversation goes on with it in a new one."""
 
 
 @frozen

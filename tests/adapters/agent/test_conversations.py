@@ -406,6 +406,23 @@ def test_another_prompt_that_is_handed_in_stays(run: Runner) -> None:
     assert texts(result.messages)[:2] == [("system", "Be brief."), ("system", "Rhyme.")]
 
 
+def test_the_prompt_of_another_agent_gives_way_with_its_history(run: Runner) -> None:
+    """What is handed in has its answers: it is that agent's conversation, and goes on as ours."""
+    first = run(agent_of("one", system_prompt="Be long."), "first?")
+    more = [ChatMessage.from_system("Rhyme."), ChatMessage.from_user("more")]
+
+    second = run(agent_of("two"), [*first.messages, *more])
+
+    assert texts(second.messages) == [
+        ("system", "Be brief."),
+        ("user", "first?"),
+        ("assistant", "one"),
+        ("system", "Rhyme."),
+        ("user", "more"),
+        ("assistant", "two"),
+    ]
+
+
 class Looking(SQLiteJournal):
     """Two who look for the end of a thread at once both see it before either begins a run."""
 

@@ -21,6 +21,7 @@ from detent import (
     tool,
 )
 from detent.core.control.claims import RunBusyError
+from detent.core.errors import AgentChangedError
 from detent.journals import DirectoryJournal, Journal
 from detent.machine import OutcomeUnknownError
 from detent.ports.journal import JournalConflictError
@@ -37,10 +38,12 @@ class Till:
         self.paid: list[int] = []
         self.raised: list[BaseException] = []
 
-    def agent(self, *script: Any, outer: tuple[Any, ...] = ()) -> Agent[Any, Any]:
+    def agent(
+        self, *script: Any, outer: tuple[Any, ...] = (), on_unknown: Any = "ask"
+    ) -> Agent[Any, Any]:
         """An agent with the tool, or with an agent inside that has it."""
 
-        @tool
+        @tool(on_unknown=on_unknown)
         def pay(amount: int) -> str:
             """Pay."""
             self.begun.set()
@@ -257,3 +260,41 @@ def test_what_runs_again_already_is_not_begun_a_third_time() -> None:
 
     assert results[0].text == "Done."
     assert paid == [5]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_driver_with_other_rules_knows_is_heard(journal: Journal, *, is_async: bool) -> None:
+    """Its version is replaced while its tool is at work: the outcome is that of the call."""
+    till = Till(journal)
+    first, second = till.agent(PAY, "Done.", on_unknown="fail"), till.agent("Done.")
+
+    def drive() -> object:
+        if is_async:
+            return asyncio.run(first.run_async("Pay.", run_id="r"))
+        return first.run("Pay.", run_id="r")
+
+    till.lose(drive, lambda: taken(second))
+
+    assert isinstance(till.raised[0], AgentChangedError)
+    assert second.pending("r") == ()
+    (listed,) = journal.runs()
+    assert (listed.status, listed.pending) == ("running", ())
+    result = second.resume("r")
+    assert result.messages[-2].tool_call_results[0].text == "paid"
+    assert till.paid == [5]
+
+
+def test_what_was_decided_by_other_rules_stands(journal: Journal) -> None:
+    """Somebody has said what became of the call: what its driver knows comes too late."""
+    till = Till(journal)
+    first, second = till.agent(PAY, "Done.", on_unknown="fail"), till.agent("Done.")
+
+    def take() -> None:
+        taken(second)
+        (call,) = second.pending("r")
+        second.decide("r", call.respond("not paid"))
+
+    till.lose(lambda: first.run("Pay.", run_id="r"), take)
+
+    result = second.resume("r")
+    assert result.messages[-2].tool_call_results[0].text == "not paid"

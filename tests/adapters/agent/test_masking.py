@@ -15,6 +15,7 @@ from detent import (
     BreakpointException,
     ChatMessage,
     HITLBreakpointException,
+    Limits,
     MemoryJournal,
     Runs,
     ScriptedChatGenerator,
@@ -37,7 +38,9 @@ PIN = "geheim-4711"
 class Desk:
     """An agent that pays with a secret, and what its tool has been given."""
 
-    def __init__(self, policy: Any = None, *, pin: object = PIN, **options: Any) -> None:
+    def __init__(
+        self, policy: Any = None, *, pin: object = PIN, call: Any = None, **options: Any
+    ) -> None:
         self.got: list[str] = []
 
         @tool
@@ -48,7 +51,7 @@ class Desk:
             self.got.append(str(pin))
             return "paid"
 
-        call = ToolCall("pay", {"to": "nobody" if options else "Ann", "pin": pin}, "c")
+        call = call or ToolCall("pay", {"to": "nobody" if options else "Ann", "pin": pin}, "c")
         model = ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=[call]), "Done.")
         self.journal = MemoryJournal()
         self.agent: Agent[Any] = Agent(
@@ -68,6 +71,15 @@ class Desk:
         with pytest.raises(HITLBreakpointException) as caught:
             self.run()
         return caught.value
+
+
+def test_arguments_that_cannot_be_read_are_not_told() -> None:
+    """Where in them a secret stands, nobody knows: the model has written less than all."""
+    cut = ToolCall("pay", id="c", unreadable=f'{{"to": "Ann", "pin": "{PIN}"')
+    result = Desk(call=cut).run()
+    (told,) = result.messages[-2].tool_call_results
+    assert "the arguments are not a JSON object" in str(told.result)
+    assert PIN not in f"{told.result} {result} {result.messages!r}"
 
 
 @pytest.mark.parametrize("colour", ["blocking", "async"])
@@ -133,6 +145,31 @@ def test_a_failed_call_does_not_tell_it() -> None:
 
     assert "the pin <pin> is wrong" in str(caught.value)
     assert PIN not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_tool_that_is_not_offered_has_secrets_all_the_same(*, is_last: bool) -> None:
+    """A model may call it: where only others may be used, or none in its last answer."""
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    desk = Desk()
+    pay = desk.agent.spec.tools["pay"]
+    call = ToolCall("pay", {"to": "Ann", "pin": PIN}, "c")
+    script = [ToolCall("look", {}), call] if is_last else [call, "Done."]
+    limits = Limits(max_agent_steps=1, final_answer=True) if is_last else Limits()
+    model = ScriptedChatGenerator(*script)
+    agent = Agent(chat_generator=model, tools=[pay, look], limits=limits)
+    pieces = list[StreamingChunk]()
+
+    result = agent.run("go", pieces.append, tools=None if is_last else ["look"])
+
+    assert desk.got == []
+    assert result.messages[-2 if is_last else -3].tool_call is not None
+    assert PIN not in f"{result.messages}{pieces}"
 
 
 def test_pieces_of_other_calls_stay_in_their_order() -> None:

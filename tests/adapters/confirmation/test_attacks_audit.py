@@ -38,6 +38,7 @@ from detent.approvals import (
     audit_log,
     verify_audit,
 )
+from detent.core.tools.masking import MASK, masked_data
 from detent.journals import (
     Checkpoint,
     DirectoryJournal,
@@ -369,3 +370,25 @@ def test_a_checkpoint_that_is_not_what_the_entries_make_is_found() -> None:
         audit_log(AuditedJournal(forged), agent.spec, "r")
     with pytest.raises(RunNotFoundError):
         audit_log(run.journal, agent.spec, "no such run")
+
+
+def test_a_secret_that_somebody_sets_and_signs_is_on_no_record() -> None:
+    """What they have signed quotes it. What was signed of others is told, to be looked at."""
+    ada = Signer.new("Ada")
+    keys = ApproverKeys({"Ada": ApproverKey(ada.public_key)})
+    journal = MemoryJournal()
+    agent = agent_of(journal, calls(900, 901), "done", approvers=keys)
+    agent.run("go", run_id="r", raise_at_break_point=False)
+    changed, kept = agent.pending("r")
+    said = changed.modify({**changed.arguments, "pin": "hunter-2"}), kept.confirm()
+    agent.decide("r", *(ada.sign(one, expires_at=4e9) for one in said))
+    agent.resume("r")
+
+    log = audit_log(journal, agent.spec, "r")
+    assert "hunter-2" not in json.dumps([one.to_dict() for one in log])
+    first, second = (one.proof for one in log if one.what == "decided")
+    assert (first, "signature" in second) == (MASK, True)
+    stored = [entry.data for entry in journal.read("r")]
+    assert "hunter-2" in json.dumps(stored)
+    assert "hunter-2" not in json.dumps(masked_data(stored, {"pin"}))
+    assert masked_data(stored, ()) == stored

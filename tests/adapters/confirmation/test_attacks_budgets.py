@@ -12,10 +12,13 @@ from detent import (
     Agent,
     AgentTool,
     ChatMessage,
+    Confirmed,
     HITLBreakpointException,
     MemoryJournal,
+    Retries,
     Runs,
     ScriptedChatGenerator,
+    State,
     Tool,
     ToolCall,
     create_tool_from_function,
@@ -25,6 +28,7 @@ from detent.adapters.drivers.asyncio import _working_on  # pyright: ignore[repor
 from detent.approvals import (
     AllOf,
     AlwaysAskPolicy,
+    Ask,
     AskOverBudget,
     NeverAskPolicy,
     PendingCall,
@@ -33,8 +37,25 @@ from detent.approvals import (
     WithApprovers,
     WithQuestionOptions,
 )
+from detent.core.tools.result import ToolFault
 from detent.journals import SQLiteJournal
-from detent.machine import Judge, ManualClock, ModelReplied, Run, due, start, step
+from detent.machine import (
+    AgentSpec,
+    AskHuman,
+    CallRef,
+    ClockTicked,
+    HumanDecided,
+    Judge,
+    Judged,
+    ManualClock,
+    ModelReplied,
+    Run,
+    ToolRaised,
+    ToolStarted,
+    due,
+    start,
+    step,
+)
 from detent.models import ChatReply
 
 HUNDRED = AskOverBudget("amount", 100)
@@ -363,3 +384,50 @@ def test_a_judgement_that_is_owed_again_is_not_dropped_for_the_one_before() -> N
 
     assert dropped.key == owed.key
     assert asyncio.run(work()) == [False, True]
+
+
+@pytest.mark.parametrize("backoff_s", [0, 5])
+@pytest.mark.parametrize("fails_by", ["fault", "time"])
+def test_each_attempt_counts_as_it_may_have_paid(backoff_s: float, fails_by: str) -> None:
+    """What `retries` begin again is asked about once it is over the budget; one yes is for all."""
+    spec, paid = (
+        Agent(
+            chat_generator=ScriptedChatGenerator(),
+            tools=tools([], retries=Retries(3, backoff_s=backoff_s), timeout_s=10),
+            confirmation_strategies={"pay": HUNDRED},
+        ).spec,
+        list[float](),
+    )
+    run = step(spec, start(spec, [], run_id="r"), ModelReplied(1, 1, ChatReply(calls(("pay", 60)))))
+    ref, at = CallRef(1, 0), 0.0
+
+    def fail(run: Run[Any], attempt: int, at: float) -> Run[Any]:
+        run = step(spec, run, ToolStarted(ref, attempt, at))
+        paid.append(run.spent["amount"])
+        fault = ToolFault("raised", "it is busy", retryable=True)
+        raised = ToolRaised(ref, attempt, fault, at, 0.5)
+        run = step(spec, run, raised if fails_by == "fault" else ClockTicked(at + 10, 0.5))
+        return step(spec, run, ClockTicked(at + 100))
+
+    def judged(run: Run[Any]) -> Run[Any]:
+        (owed,) = (one for one in due(spec, run) if isinstance(one, Judge))
+        verdict = owed.policy(owed.call, owed.tool, owed.run)
+        assert not isinstance(verdict, Awaitable)
+        return step(spec, run, Judged(ref, verdict, binding=owed.binding))
+
+    run = judged(fail(judged(run), 1, at))
+    (asked,) = (one for one in due(spec, run) if isinstance(one, AskHuman))
+    assert (run.spent, asked.begins) == ({"amount": 120.0}, 2)
+    assert "amount 60 on top of 60 is over 100" in asked.reason
+    run = step(spec, run, HumanDecided(ref, asked.digest, Confirmed(), at=200.0))
+    run = judged(fail(run, 2, 200.0))
+    run = step(spec, run, ToolStarted(ref, 3, 400.0))
+    assert (run.spent, paid) == ({"amount": 180.0}, [60.0, 120.0])
+
+
+def test_what_is_too_much_to_add_up_is_over_the_budget() -> None:
+    """And is spent, if somebody says yes."""
+    call, tool = ToolCall("pay", {"amount": 10**400}), tools([])[0]
+    said = HUNDRED(call, tool, start(AgentSpec(State({})), [], run_id="r"))
+    assert isinstance(said, Ask)
+    assert said.spends == {"amount": 1e300}

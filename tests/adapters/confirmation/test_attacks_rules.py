@@ -20,12 +20,14 @@ from detent import (
     Limits,
     MemoryJournal,
     NeverAskPolicy,
+    Retries,
     Runs,
     ScriptedChatGenerator,
     SQLiteJournal,
     Tool,
     ToolCall,
     create_tool_from_function,
+    tool,
 )
 from detent.approvals import (
     Allow,
@@ -141,7 +143,7 @@ def test_what_was_let_run_before_and_has_not_begun_is_judged_again() -> None:
     call = asked(agent_of(paid, ASK, journal=cut).resume, "r")
 
     assert paid == []
-    assert "the rules have changed: a human must be asked" in call.reason
+    assert "the rules want more now: a human must be asked" in call.reason
     same = MemoryJournal()
     same.append("r", entries[:ready])
     assert agent_of(paid, NeverAskPolicy(), journal=same).resume("r").text == "done"
@@ -205,7 +207,7 @@ def test_what_is_no_longer_enough_is_asked_again(name: str, *, is_decided: bool)
 
     assert paid == []
     assert again.digest != call.digest
-    assert f"It must be decided anew: the rules have changed: {words}" in again.reason
+    assert f"It must be decided anew: the rules want more now: {words}" in again.reason
     assert again.changed
     with pytest.raises(DecisionRefusedError, match="of another call, run or question"):
         new.decide("r", call.confirm(by="bob"))
@@ -560,3 +562,38 @@ def test_the_rules_of_an_agent_are_told_in_the_same_words_by_each_process() -> N
         for seed in ("1", "2", "3")
     }
     assert len(said) == 1
+
+
+def test_a_call_that_had_a_yes_of_its_own_runs_by_no_other_that_is_taken_back() -> None:
+    """What let its first attempt begin is used up, and what was to let the next is revoked."""
+    paid: list[int] = []
+
+    @tool(retries=Retries(5, backoff_s=0))
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        if amount == 1:
+            raise RuntimeError("again")
+        return "paid"
+
+    journal = MemoryJournal()
+
+    def agent(*script: Any) -> Agent[Any]:
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*script),
+            tools=[pay],
+            confirmation_strategies={"pay": WithQuestionOptions(AlwaysAskPolicy(), attempts=1)},
+            journal=journal,
+        )
+
+    made = [ToolCall("pay", {"amount": one}) for one in (1, 2)]
+    both = ChatMessage.from_assistant(tool_calls=made)
+    agent(both).run("go", run_id="r", raise_at_break_point=False)
+    agent().decide("r", agent().pending("r")[0].confirm())
+    agent().resume("r", raise_at_break_point=False)
+    (second,) = (one for one in agent().pending("r") if one.arguments == {"amount": 2})
+    agent().decide("r", second.confirm(remember="tool"))
+    agent().revoke("r", agent().grants("r")[0])
+    result = agent("done").resume("r", raise_at_break_point=False)
+
+    assert (paid, [one.arguments for one in result.pending]) == ([1, 2], [{"amount": 1}])

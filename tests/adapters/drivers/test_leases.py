@@ -832,3 +832,46 @@ def test_one_can_wait_for_a_run() -> None:
     with pytest.raises(RunBusyError):
         asyncio.run(when_free_async(attempt_async, clock, 4.5))
     assert asyncio.run(when_free_async(attempt_async, clock, float("inf"))) == "free"
+
+
+def test_a_driver_whose_claim_is_deleted_begins_no_further_tool(tmp_path: Path) -> None:
+    """In files anybody can delete it: others may have had the run since, and may have it now."""
+    journal = DirectoryJournal(tmp_path / "runs")
+    begun = list[str]()
+
+    @tool
+    def first() -> str:
+        """Somebody cleans up."""
+        begun.append("first")
+        for claim in (tmp_path / "runs").rglob("*.claim"):
+            claim.unlink()
+        return "done"
+
+    @tool
+    def second() -> str:
+        """What would be doubled."""
+        begun.append("second")
+        return "done"
+
+    model = ScriptedChatGenerator(ToolCall("first", id="a"), ToolCall("second", id="b"))
+    agent = Agent(chat_generator=model, tools=[first, second], journal=journal)
+
+    with pytest.raises(RunBusyError, match="driven by another process"):
+        agent.run("go", run_id="r")
+
+    assert begun == ["first"]
+    later = agent.evolve(chat_generator=ScriptedChatGenerator("Done."))
+    assert later.resume("r").text == "Done."
+    assert begun == ["first", "second"]
+
+
+def test_a_driver_whose_run_is_taken_over_begins_no_further_tool(tmp_path: Path) -> None:
+    """In a directory it looks for itself, though its time has not lapsed."""
+    claims = DirectoryJournal(tmp_path / "runs").claims
+    one, other = Keeper(claims, CLOCK_S), Keeper(claims, CLOCK_S)
+    lease = at_once(one.take_steps("r"))
+    assert lease.may_begin
+    taken = at_once(other.take_steps("r", take_over=True))
+    assert (lease.may_begin, taken.may_begin) == (False, True)
+    with pytest.raises(RunBusyError):
+        lease.require()

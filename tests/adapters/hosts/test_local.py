@@ -620,3 +620,37 @@ def test_a_fingerprint_is_of_the_rules_alone() -> None:
         of(model_retries=0),
     ]
     assert len({same, *changed}) == 7
+
+
+def test_a_message_to_a_run_at_work_is_read_once_by_whichever_host_drives_it(
+    journal: Journal,
+) -> None:
+    """Said at the one that drives it and at the other; behind its end in a run of its own."""
+
+    async def main() -> None:
+        model = Slow()
+        agents = {"slow": Agent(chat_generator=model)}
+        async with (
+            LocalHost(agents, journal, look_s=0.1) as host,
+            LocalHost(agents, journal, look_s=0.1) as other,
+        ):
+            await host.start("slow", "go", run_id="r")
+            await settled(lambda: model.asked == 1)
+            for one, text in ((host, "here"), (other, "there")):
+                said = ChatMessage.from_user(text, meta={"labels": [text]})
+                accepted = await one.send("r", said)
+                assert accepted == Accepted("r")
+            refused = await host.send("r", ChatMessage.from_system("x"))
+            assert isinstance(refused, HostRefusal)
+            assert refused.why == "invalid"
+            model.may.set()
+            result = await other.result("r", timeout=10)
+            texts = [message.text for message in result.messages]
+            assert texts == ["go", "one two", "here", "there", "one two"]
+            assert (result.run.labels, model.asked) == (("here", "there"), 2)
+            behind = await other.send("r", ChatMessage.from_user("more"))
+            assert isinstance(behind, Accepted)
+            assert (behind.is_new, behind.run_id != "r") == (True, True)
+            await host.result(behind.run_id, timeout=10)
+
+    asyncio.run(main())

@@ -126,6 +126,10 @@ def test_agents_and_tools_are_tools(mode: Any) -> None:
             assert [one.type for one in scanned] == ["text", "image", "resource"]
             for name, wrong in (("pay", {"amount": 1}), ("clerk", {"do": "it"}), ("nobody", {})):
                 assert (await client.call_tool(name, wrong)).is_error
+            # the agent behind the tools would make any call of them, also of those that none serve
+            told = await client.call_tool("desk", {"task": '{"tool": "scan", "arguments": {}}'})
+            assert text(told) == "there is no tool 'desk'"
+            assert told.is_error
 
     asyncio.run(main())
 

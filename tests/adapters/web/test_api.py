@@ -239,6 +239,19 @@ def test_what_is_not_there_is_said_so(path: str, status: int) -> None:
     assert "invalid literal" not in answer.text
 
 
+def test_more_is_said_to_a_run() -> None:
+    """Where there is something to say."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[Any]:
+        said = {"run_id": "clerk", "text": "in euros"}
+        told = await client.post("/api/send", json=said)
+        empty = await client.post("/api/send", json=said | {"text": " "})
+        run = (await host.run("clerk")).run
+        return [told.json(), empty.status_code, [one.text for one in run.unread]]
+
+    assert visited(visit) == [{"run_id": "clerk", "by": "local"}, 422, ["in euros"]]
+
+
 def test_a_run_is_cancelled_in_the_name_of_who_asks() -> None:
     """Once: then it has ended."""
 

@@ -109,6 +109,31 @@ def test_a_question_says_what_came_before_it() -> None:
 @pytest.mark.parametrize(
     ("form", "told"),
     [
+        ({"answer": "modify", VALUE + "amount": "5"}, ["modified by", "<ins><code><bdi>5<"]),
+        ({"answer": "reject", "text": "not <b>him</b>"}, ["rejected by", "not &lt;b&gt;him&lt;"]),
+    ],
+)
+def test_the_page_of_a_run_says_what_a_decision_was(form: dict[str, str], told: list[str]) -> None:
+    """What the call was changed to, and why it may not run: more than the word for it."""
+
+    async def visit() -> tuple[str, str]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            inbox = (await client.get("/")).text
+            await client.post("/decide", data={**await asked(client, host, "clerk"), **form})
+            await host.result("clerk", timeout=10)
+            return inbox, (await client.get("/run/clerk")).text
+
+    inbox, page = asyncio.run(visit())
+    no = inbox[inbox.rindex("<form", 0, inbox.index('value="reject"')) :]
+    assert '<input name="text">' in no.partition("</form>")[0], "a no is asked why"
+    assert 'value="confirm"' not in no.partition("</form>")[0], "Enter in the reason is no yes"
+    decisions = page.partition("<h2>Decisions</h2>")[2].partition("</section>")[0]
+    assert [words for words in told if words not in decisions] == []
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
         ({"answer": "confirm"}, ["may run as it is", "It said: <q><bdi>Done.</bdi>"]),
         ({"answer": "modify", VALUE + "amount": "5"}, ["other arguments", "<ins><code><bdi>5<"]),
         ({"answer": "reject", "text": "not <b>him</b>"}, ["may not run", "not &lt;b&gt;him&lt;"]),

@@ -108,8 +108,18 @@ def test_each_call_of_a_turn_gets_an_id_of_its_own() -> None:
 
     named, found = with_call_ids(reply, 2)
 
-    assert [call.id for call in found] == ["call_2_1", "a", "call_2_2", "call_2_0", "call_2_4"]
+    assert [call.id for call in found] == ["call_2_5", "a", "call_2_2", "call_2_0", "call_2_4"]
     assert named.message.tool_calls == tuple(found)
+
+
+def test_an_id_is_made_up_once_whatever_the_model_has_taken() -> None:
+    """Where the model has the names that come next, too."""
+    calls = [ToolCall("note", id=name) for name in ("call_2_4", "call_2_5", "call_2_4", "call_2_2")]
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+
+    _, found = with_call_ids(reply, 2)
+
+    assert [call.id for call in found] == ["call_2_4", "call_2_5", "call_2_6", "call_2_2"]
 
 
 def statuses(spec: AgentSpec[State], *calls: ToolCall, **fields: Any) -> list[object]:

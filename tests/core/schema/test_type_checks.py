@@ -107,7 +107,8 @@ TYPES: list[tuple[Any, str, object, object]] = [
     (type(None), "NoneType", None, 0),
     (Any, "Any", object(), ...),
 ]
-NAMES = [str(declared) for declared, *_ in TYPES]
+# Numbered, as `Optional[int]` and `int | None` print alike from Python 3.14 on.
+NAMES = [f"{number} {declared}" for number, (declared, *_) in enumerate(TYPES)]
 
 
 @pytest.mark.parametrize(("declared", "name", "fits", "other"), TYPES, ids=NAMES)

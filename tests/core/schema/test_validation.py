@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from detent.core.schema.accepted_keywords import schema_faults
-from detent.core.schema.validation import faults, resolved
+from detent.core.schema.validation import FAULTS_MAX, faults, resolved
 from detent.core.values.frozen import freeze
 
 NAMES = st.sampled_from(["a", "b", "ab"])
@@ -340,3 +340,14 @@ def test_a_reference_that_only_the_library_follows_is_said_in_its_words() -> Non
     schema = {"$defs": {"f": {"type": "integer"}}, "properties": {"x": x}}
 
     assert "is not valid" in faults({"x": "!"}, schema)[0]
+
+
+def test_no_more_faults_are_told_than_anybody_reads() -> None:
+    """How many more there are is said."""
+    schema = {"type": "object", "properties": {"ids": {"items": {"type": "integer"}}}}
+
+    found = faults({"ids": ["x"] * 100}, schema)
+
+    assert len(found) == FAULTS_MAX + 1
+    assert found[0].startswith("'ids[0]' must be an integer")
+    assert found[-1] == f"and {100 - FAULTS_MAX} more are wrong"

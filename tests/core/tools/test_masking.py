@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated, TypedDict, get_type_hints
 
 from detent import ChatMessage, ToolCall
-from detent.core.tools.masking import MASK, SecretParameter, masked_in, with_secrets_marked
+from detent.core.tools.masking import (
+    MASK,
+    SecretParameter,
+    masked_data,
+    masked_in,
+    with_secrets_marked,
+)
 
 
 def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
@@ -99,3 +105,17 @@ def test_a_call_that_knows_what_is_secret_does_not_print_it() -> None:
     assert f"arguments={{'to': 'Ann', 'pin': '{MASK}'}}" in printed
     assert "arguments={'at': 'tree'}" in printed
     assert ToolCall.__rich_repr__(message.tool_calls[2]).__next__() == ("tool_name", "look")
+
+
+def test_stored_data_shows_no_secret() -> None:
+    """Neither as an argument, nor where all arguments stand in one text."""
+    cut = {"tool_name": "pay", "unreadable": '{"pin": "1234"', "secret": ["pin"]}
+    signed = {"name": "Ada", "roles": [], "proof": "1234"}
+    data = [{"arguments": {"pin": "1234", "to": "Ann"}, "who": signed}, cut, {"arguments": "none"}]
+    assert masked_data(data, {"pin"}) == [
+        {"arguments": {"pin": MASK, "to": "Ann"}, "who": signed | {"proof": MASK}},
+        cut | {"unreadable": MASK},
+        {"arguments": "none"},
+    ]
+    others = {"tool_name": "add", "unreadable": "[1", "proof": "of the pudding"}
+    assert masked_data(others, {"pin"}) == others

@@ -326,3 +326,38 @@ def test_nothing_of_many_values_is_left(short: list[str | int], text: str, long:
     wanted += [long[at : at + LONG] for at in range(len(long) - LONG + 1) if len(long) > LONG]
     assert not [one for one in wanted for piece in left if one in piece]
     assert all(piece in whole for piece in left)
+
+
+NUMBERS = [
+    0,
+    -1,
+    *(10**size + 7 for size in range(1, 160)),
+    *(7.5 / 10**size for size in range(40)),
+]
+
+
+@pytest.mark.parametrize("around", ["lorem {} dolor, ", "{},", "{}"])
+def test_numbers_of_all_sizes_take_a_moment(around: str) -> None:
+    """A pass over the text for each size of a number takes minutes, and holds up everything."""
+    text = around.format(NUMBERS[20])
+    text = text * (1_000_000 // len(text))
+    began = process_time()
+
+    left = redacted(text, {"it": NUMBERS}, known={})
+
+    assert process_time() - began < MOMENT_S
+    assert str(NUMBERS[20]) not in left or around == "{}"
+
+
+def test_a_text_that_is_hardly_anything_else_is_withheld() -> None:
+    """To put a name for each letter of it helps nobody."""
+    text = "Ann, 1, " * 10_000
+    told = redacted(text, {"who": "Ann", "n": 1}, known={})
+    assert told == "(withheld: <n>, <who> in more than 10000 places)"
+
+
+def test_a_long_value_is_found_among_many_words() -> None:
+    """The text has more pieces than are looked for one by one."""
+    words, value = " ".join(map(str, range(1_000))), "abcdefghijklmnopqrstuvwxyz0123"
+    text = f"{words} {value}"
+    assert redacted(text, {"it": value, "no": value[::-1]}, known={}) == f"{words} <it>"

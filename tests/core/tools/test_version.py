@@ -7,7 +7,7 @@ from functools import partial, wraps
 from typing import Any
 
 import pytest
-from attrs import evolve
+from attrs import evolve, frozen
 
 from detent import State, Tool
 from detent.core.errors import ToolDefinitionError
@@ -65,6 +65,71 @@ def test_every_function_makes_another_version() -> None:
     versions = [made(function).version for function in KINDS if function is not Till]
 
     assert len(set(versions)) == len(versions)
+
+
+class Account:
+    """Sends money by a method of its own."""
+
+    to = "bank"
+
+    def send(self) -> str:
+        """Send."""
+        return "to the bank"
+
+    def pay(self, via: Any = None) -> str:
+        """Pay."""
+        return self.send()
+
+
+class Other(Account):
+    """Another one, whose way of sending is another."""
+
+    __qualname__ = Account.__qualname__
+
+    def send(self) -> str:
+        """Send."""
+        return "to somebody else"
+
+
+@frozen
+class Rate:
+    """A value that JSON has no form for here."""
+
+    per: Callable[..., Any]
+
+
+def by(via: Any) -> Callable[..., Any]:
+    def pay(amount: int, via: Any = via) -> str:
+        return f"{amount}{via}"
+
+    return pay
+
+
+GIVEN: list[Any] = [
+    lambda: 1j,
+    lambda: 2j,
+    plain,
+    other,
+    Account(),
+    Other(),
+    Rate(plain),
+    Rate(other),
+    1,
+    [plain, 1],
+]
+LOOP: list[Any] = [plain]
+LOOP.append(LOOP)
+
+
+def test_what_a_function_is_given_beforehand_makes_another_version() -> None:
+    """Its partial's functions and objects, its defaults, and the other methods of its class."""
+    ways: list[Any] = [*(partial(by(None), via=one) for one in GIVEN), *map(by, GIVEN)]
+    ways += [Account().pay, Other().pay, Account.pay, Other.pay, by(LOOP)]
+    versions = [made(function).version for function in ways]
+
+    assert len(set(versions)) == len(versions) - 1  # of a class, the one method is the other's
+    assert [made(function).version for function in ways] == versions
+    assert made(by(Account())).version == made(by(Account())).version
 
 
 @pytest.mark.parametrize("function", KINDS, ids=range(len(KINDS)))

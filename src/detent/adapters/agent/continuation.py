@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from detent.adapters.drivers.history import labels_of
 from detent.adapters.drivers.loading import Loaded, loaded, require_current
 from detent.adapters.system.threads_and_loops import in_background
+from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.control.pending import ToolExecutionDecision, decided_run, pending
 from detent.core.errors import DetentError
@@ -56,8 +56,8 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     is_copy = journal is not None and require_current(journal, spec, run, is_decided=is_decided)
     # RULE: what nobody can look at again counts where it was said, and in nothing handed in
     is_word = approvers is not None and not keeps_proofs(approvers)
+    who = people(approvers, spec, run, stored.decisions)  # of the questions as they were shown
     run = unsaid(spec, run) if is_copy or is_word else proven(spec, run, clock.now())
-    who = people(approvers, spec, run, stored.decisions)
     run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on
@@ -175,7 +175,8 @@ def continued(
     """The rules by which a run starts behind another one, and the messages that are new in it.
 
     The first message is the prompt of the run that starts, whatever stood there and is handed in.
-    Where there is no other, both are as they are given; a prompt that is handed in counts.
+    Where there is no other, so it is with a conversation that has answers: its first message, if it
+    is of the system, was the prompt of whoever gave them. What is new is said as it is given.
 
     Raises:
         TypeError: `after` is no result.
@@ -185,6 +186,8 @@ def continued(
     if after is None:
         if spec.system_prompt and messages and messages[0] == _prompt(spec):
             spec = evolve(spec, system_prompt=None)  # handed in as [*result.messages, …]
+        elif spec.system_prompt and _is_history(messages):
+            messages = messages[1:]
         return spec, messages
     if not isinstance(after, AgentResult):
         raise TypeError(f"after must be the result of an earlier run, got {after!r:.80}")
@@ -192,6 +195,7 @@ def continued(
         raise ValueError(
             f"run {after.run_id!r} has not ended: go on with itself, by its snapshot or its id"
         )
+    messages = [*after.run.unread, *messages]  # said to that run, and not heard any more
     state = after.state
     if state.fields is not spec.state.fields:  # of another agent: each value has to fit this one
         state = spec.state.update(initial_writes(state.data))
@@ -202,6 +206,12 @@ def continued(
             state = state.update([Write("messages", [prompt, *rest], replace_values)])
         messages = [one for one in messages if one != prompt]
     return evolve(spec, state=state, system_prompt=None), messages
+
+
+def _is_history(messages: Sequence[ChatMessage]) -> bool:
+    """Whether messages are those of an earlier run, its prompt first."""
+    is_prompted = bool(messages) and messages[0].role is ChatRole.SYSTEM
+    return is_prompted and any(one.role is ChatRole.ASSISTANT for one in messages)
 
 
 def behind(
@@ -215,6 +225,7 @@ def behind(
     run = labelled(run, labels_of(messages))
     if before is None:
         return run
+    run = labelled(run, labels_of(before.run.unread))
     return evolve_run(labelled(run, before.run.labels), spent=before.run.spent)
 
 

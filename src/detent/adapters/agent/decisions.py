@@ -1,4 +1,4 @@
-"""Decisions of humans about a run in a journal, from any process."""
+"""What humans say to a run in a journal, from any process: decisions, messages, cancellations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
+    from detent.core.chat.messages import ChatMessage
     from detent.core.control.pending import PendingCall, ToolExecutionDecision
     from detent.core.run.approval import Grant
     from detent.core.run.events import Event
@@ -114,6 +115,59 @@ class RunDecisions:
             return after, [event]
 
         self._write(run_id, revoke)
+
+    def send(self, run_id: str, message: ChatMessage | str, *, by: str | None = None) -> None:
+        """Write to the journal what a user says further to a run that goes on.
+
+        The model reads it when it is next asked: behind the results of the calls that are open, and
+        behind an answer that it was just giving, which then is not the last one. Where a limit lets
+        the run go no further it stays unread, and ``agent.run(…, after=result)`` has it read first.
+
+        Args:
+            run_id: the run.
+            message: a user's; labels in its ``meta["labels"]`` are the run's once it is read.
+            by: who says it.
+
+        Raises:
+            RunEndedError: the run has ended: go on behind it.
+            ValueError: the message is not of a user, or its labels are none.
+            UnstorableError: something in it cannot be written as JSON.
+            RunNotFoundError: the journal has no such run.
+            JournalConflictError: others write to the run all the time; nothing has been written.
+        """
+        from detent.core.chat.messages import ChatMessage
+        from detent.core.run.events import MessageReceived
+
+        said = ChatMessage.from_user(message) if isinstance(message, str) else message
+        self._tell(run_id, MessageReceived(said, by, self._assembly.clock.now()))
+
+    def cancel(self, run_id: str, reason: str) -> None:
+        """Write to the journal that a run is to end where it is; `reason` says why.
+
+        What has been done is kept. What is at work is told to stop, and not waited for.
+
+        Raises:
+            RunEndedError: the run has ended already.
+            RunNotFoundError: the journal has no such run.
+            JournalConflictError: others write to the run all the time; nothing has been written.
+        """
+        from detent.core.run.events import CancelRequested
+
+        self._tell(run_id, CancelRequested(reason))
+
+    def _tell(self, run_id: str, event: Event) -> None:
+        """Write an event that a run hears until it has ended."""
+        from detent.core.errors import RunEndedError
+        from detent.core.machine.step import step
+        from detent.core.storage.journal import status_of
+
+        def change(run: Run[Any]) -> tuple[Run[Any], Sequence[Event]]:
+            after = step(self._assembly.current_spec, run, event)
+            if after is run:
+                raise RunEndedError(run_id, status_of(run))
+            return after, [event]
+
+        self._write(run_id, change)
 
     def _load(self, run_id: str) -> tuple[AgentSpec[Any], Run[Any]]:
         from detent.adapters.agent.inputs import required_run_id

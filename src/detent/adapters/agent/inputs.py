@@ -198,6 +198,7 @@ RUN_OPTIONS = (
 )
 OTHER_NAMES = {
     **dict.fromkeys(("session_id", "conversation_id", "session"), "thread_id=…"),
+    **dict.fromkeys(("state", "inputs", "context", "deps"), "key=…, each key by its own name"),
     **{
         name: f"generation_kwargs={{{name!r}: …}}"
         for name in ("temperature", "max_tokens", "top_p")

@@ -149,11 +149,14 @@ class ApproverKeys:
         if key is None:
             return f"nobody called {name!r} is known here"
         try:
-            text, _, expires_at = _signed(proof)
+            text, signed, expires_at = _signed(proof)
             public = _ed25519().Ed25519PublicKey.from_public_bytes(b64decode(key.public_key))
             public.verify(b64decode(json.loads(proof)["signature"]), text.encode())
         except (*NO_PROOF, _invalid_signature()):
             return f"that is no signature of {name}"
+        if signed.execute and signed.expires_at is not None:
+            # RULE: a yes counts no longer than what was shown, whatever a snapshot says of that
+            expires_at = min(expires_at, signed.expires_at)
         if at is None or at > expires_at:
             return f"what {name} has signed counted until {expires_at}"
         if key.until is not None and at > key.until:
@@ -175,7 +178,10 @@ class ApproverKeys:
 
 def _text(decision: ToolExecutionDecision, expires_at: float) -> str:
     """What is signed."""
-    said = [PURPOSE, decision.to_dict(), float(expires_at)]
+    told = decision.to_dict()
+    if decision.expires_at is None:  # as it was signed before a decision could have one
+        del told["expires_at"]
+    said = [PURPOSE, told, float(expires_at)]
     return json.dumps(said, sort_keys=True, separators=(",", ":"))
 
 

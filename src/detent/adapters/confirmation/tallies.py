@@ -47,8 +47,8 @@ class AskOverBudget(Rule):
     What counts is all that it, and each other `AskOverBudget` of the same name, was asked about: in
     this run, in the agents inside it, however deep, and in what the run goes on from, a fork, a
     snapshot or the run before in a thread. Calls that failed count as well, and those that wait for
-    a human; not those that were stopped. What `retries` begin again counts once: a tool has them if
-    that does no harm.
+    a human; not those that were stopped. Each attempt counts: what `retries` begin again may have
+    been spent before, and is asked about once that is over the budget.
 
     Attributes:
         parameter: the argument that is added up.
@@ -70,8 +70,9 @@ class AskOverBudget(Rule):
         (name,) = self.budgets
         spent, value = run.spent.get(name, 0.0), with_defaults(call, tool).get(self.parameter)
         # An amount below zero would make room for more than the budget, confirmed or not.
-        spends = FrozenDict({name: float(min(value, MOST))}) if _is_spent(value) else NOTHING
-        if is_amount(value) and value >= 0 and spent + value <= self.budget:
+        amount = float(min(value, MOST)) if _is_spent(value) else 0.0
+        spends = FrozenDict({name: amount}) if amount else NOTHING
+        if is_amount(value) and value >= 0 and spent + amount <= self.budget:
             return Allow(spends)
         why = f"{self.parameter} {value} on top of {spent:.15g} is over {self.budget}"
         return Ask(why, spends=spends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from inspect import isawaitable
 from typing import TypeAlias
 
@@ -14,7 +14,6 @@ from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.replies import StreamingChunk, ToolCallDelta
 from detent.core.run.effects import EffectKey
 from detent.core.tools.masking import MASK, masked
-from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import StreamingCallback
 
 
@@ -94,15 +93,14 @@ class UnheardError(Exception):
 class AttemptStream:
     """The pieces of one attempt to get an answer, until nobody waits for it any longer.
 
-    `tools` are those that the model may call.
+    `secrets` are the parameters that nobody is shown, by the names of their tools.
     """
 
     def __init__(
-        self, tell: Callable[[StreamingChunk], object], tools: Iterable[ToolSpec] = ()
+        self, tell: Callable[[StreamingChunk], object], secrets: Mapping[str, frozenset[str]]
     ) -> None:
         self._tell = tell
-        secret = {tool.name: tool.masked for tool in tools if tool.masked}
-        self._veil = SecretFilter(secret) if secret else None
+        self._veil = SecretFilter(secrets) if secrets else None
         self._were_told = self._ended = False
 
     def __call__(self, chunk: StreamingChunk) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic
 
@@ -13,9 +13,10 @@ from detent.adapters.drivers.progress import ENDED, Progress, Watch
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.hearing import announce
+from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import ChatMessage
 from detent.core.machine.recovery import rebound, unconfirmed
-from detent.core.machine.turns import next_turn
+from detent.core.machine.turns import next_turn, with_unread
 from detent.core.run.run import Acting, Done, Run, evolve, labelled
 from detent.core.run.spec import AgentSpec
 from detent.core.state.keys import Write
@@ -190,6 +191,8 @@ class Runs(Generic[S]):
                 f"after {length} entries run {run_id!r} has calls that are not answered; fork it "
                 "where the model is to be asked, or without messages"
             )
+        if messages:
+            run = with_unread(run)  # was said before
         written = run.state.update(writes)
         run = labelled(run, labels_of(messages))
         goes_on = messages and isinstance(run.phase, Done)
@@ -224,19 +227,3 @@ class Runs(Generic[S]):
                     self.delete(run.run_id)
                     forgotten.append(run.run_id)
         return forgotten
-
-
-def labels_of(messages: Iterable[ChatMessage]) -> tuple[str, ...]:
-    """The labels that messages bring along, in `meta["labels"]`.
-
-    Raises:
-        ValueError: of one of them, these are no list of texts.
-    """
-    found: list[str] = []
-    for message in messages:
-        labels: Any = message.meta.get("labels", ())
-        is_list = isinstance(labels, list | tuple | set | frozenset)
-        if not is_list or not all(isinstance(one, str) and one for one in labels):
-            raise ValueError(f"meta['labels'] of a message is a list of texts, got {labels!r:.80}")
-        found += labels
-    return tuple(sorted(set(found)))

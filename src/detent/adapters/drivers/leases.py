@@ -8,11 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import inf, nextafter
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import RLock, Thread
 from typing import TypeVar
 from weakref import ReferenceType, WeakValueDictionary, finalize, ref
 
+from detent.adapters.drivers.renewing import renew_for_ever
 from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock, run_time
@@ -27,7 +28,7 @@ from detent.core.control.claims import (
     is_sure,
     next_claim,
 )
-from detent.ports.claims import Claims, claims_of, submit_swap_of
+from detent.ports.claims import Claims, claims_of, stands_of, submit_swap_of
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalError
 
@@ -60,14 +61,25 @@ class Lease:
         is_ours = _DRIVEN.get((self.claim.owner, self.run_id)) is self and not self.is_released
         return is_ours and self._keeper.is_sure_of(self.claim)
 
+    @property
+    def may_begin(self) -> bool:
+        """Whether a tool may begin without more ado: `is_sure`, and nobody has removed the claim.
+
+        Raises:
+            JournalError: the store cannot be asked.
+        """
+        return self.is_sure and self._keeper.stands(self)
+
     def require(self) -> None:
         """Make sure of the claim: it may have lapsed, or been given back, and is then taken anew.
+
+        One that somebody has removed from the store is lost: others may have had the run since.
 
         Raises:
             RunBusyError: somebody has taken up the run in the meantime.
             JournalError: the store cannot be asked.
         """
-        if not self.is_sure:
+        if not self.may_begin:
             self._keeper.claim_anew(self)
 
     def release(self) -> None:
@@ -105,6 +117,7 @@ class Keeper:
         renews: bool = True,
     ) -> None:
         self._claims = claims
+        self._stands = stands_of(claims)
         self.is_shared = claims.is_shared
         self._time_s = time_s if claims.is_shared else FOREVER
         self._renews = renews and claims.is_shared
@@ -172,6 +185,10 @@ class Keeper:
             return False
         return not self.is_shared or self._is_sure(known)  # in memory, nothing lapses
 
+    def stands(self, lease: Lease) -> bool:
+        """Whether the claim is in the store, as far as that costs nothing to see."""
+        return self._stands is None or self._stands(lease.run_id, lease.claim)
+
     def claim_anew(self, lease: Lease) -> None:
         """As `Lease.require` says.
 
@@ -181,7 +198,7 @@ class Keeper:
         if self.pid != os.getpid():  # a fork, in which nobody gives back these locks
             raise RunBusyError(lease.run_id, lease.claim, self._known and self._known[0])
         with lease.lock:
-            if lease.is_sure:  # another thread has been here
+            if lease.may_begin:  # another thread has been here
                 return
             with self._lock:
                 lease.is_claimed_anew = True
@@ -200,8 +217,9 @@ class Keeper:
         is_ours = _DRIVEN.get((claim.owner, lease.run_id), lease) is lease  # or another lease's
         if not (is_ours and at_once(self._swap(lease, was, claim))):
             self._unhold(lease)
-            now = self._claims.find(lease.run_id) or was
-            raise RunBusyError(lease.run_id, now, self._claims.owner(now.owner))
+            now = self._claims.find(lease.run_id)
+            owner = None if now is None else self._claims.owner(now.owner)
+            raise RunBusyError(lease.run_id, now or was, owner)
 
     def release_steps(self, lease: Lease) -> Steps[None]:
         """As `Lease.release_steps` says.
@@ -294,7 +312,7 @@ class Keeper:
             if self._renews and self._thread is None:
                 wake = SimpleQueue[None]()  # whose `put` may be called in a finalizer
                 thread = Thread(
-                    target=_renew, args=(ref(self), wake), name="detent claims", daemon=True
+                    target=renew_for_ever, args=(ref(self), wake), name="detent claims", daemon=True
                 )
                 thread.start()
                 self._thread = thread
@@ -354,26 +372,6 @@ class Keeper:
         self._claims.keep(owner)
         self._known = owner, at, ran
         return owner
-
-
-def _renew(keeper_ref: ReferenceType[Keeper], wake: SimpleQueue[None]) -> None:
-    """Renew claims until there is none, or the keeper is gone; after a failure again, and soon."""
-    keeper = keeper_ref()
-    pause_s = 0.0 if keeper is None else keeper.pause_s
-    while keeper is not None:
-        del keeper  # whoever drops the last agent closes the store, too
-        with suppress(Empty):
-            wake.get(timeout=pause_s)
-        keeper = keeper_ref()
-        if keeper is None:
-            return
-        pause_s = keeper.pause_s
-        try:
-            keeper.renew()
-        except Exception:  # noqa: BLE001 - of any store: the look before a tool says that it fails
-            pause_s /= 4
-        if keeper.rest():
-            return
 
 
 _KEEPERS: WeakValueDictionary[tuple[int, float, int], Keeper] = WeakValueDictionary()

@@ -229,7 +229,7 @@ class EffectPerformer:
         if self.dispatcher is not None:
             self.dispatcher.loop = loop
         told = both_told(self.dispatcher, self.listener, effect.key)
-        return None if told is None else AttemptStream(told, effect.tools)
+        return None if told is None else AttemptStream(told, effect.secrets())
 
     def _asked(self, effect: AskModel, pieces: AttemptStream | None) -> Awaitable[ChatReply]:
         chat: Any = self.chat
@@ -243,7 +243,7 @@ class EffectPerformer:
 
     def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
         cost = 0.0 if self.price is None else self.price(reply)
-        if secret := {tool.name: tool.masked for tool in effect.tools if tool.masked}:
+        if secret := effect.secrets():
             reply = evolve(reply, message=with_secrets_marked(reply.message, secret))
         return ModelReplied(effect.turn, effect.attempt, reply, cost)
 
@@ -284,7 +284,7 @@ class EffectPerformer:
         return _awaited(value, stop) if isawaitable(value) else value
 
     async def _run_async(self, effect: RunTool) -> Event:
-        if not (self.lease is None or self.lease.is_sure):
+        if not (self.lease is None or self.lease.may_begin):
             await in_a_thread(self.lease.require)
         invocation, stop = _invocation(effect, self.lease), Stop()
         tools: Any = self.tools

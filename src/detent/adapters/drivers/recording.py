@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
+from detent.adapters.drivers.forks import require_own
 from detent.adapters.drivers.loading import (
     STARTED,
     STOPPED,
@@ -22,6 +24,7 @@ from detent.adapters.drivers.loading import (
     loaded,
     require_position,
 )
+from detent.adapters.drivers.marks import is_awaited, outcomes_of
 from detent.adapters.drivers.steps import (
     NO_STEPS,
     InterruptedStepError,
@@ -34,6 +37,7 @@ from detent.adapters.system.hearing import Ear, announce, listen
 from detent.core.codec.own_values import data_of
 from detent.core.control.breakpoints import describe_effects, place_of
 from detent.core.control.rebase import Folded, is_from_others, still_heard
+from detent.core.errors import StoredDataError
 from detent.core.machine.due import due
 from detent.core.run.effects import AskHuman, Effect, WaitUntil
 from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
@@ -111,7 +115,7 @@ class Recorder:
         listing: Listing = NO_LISTING,
         holds: object = None,
     ) -> None:
-        self._journal = journal
+        self._journal, self._pid = journal, os.getpid()
         self._submit = submit_of(journal)
         self.waits = self._submit is not None
         self._spec = spec
@@ -197,9 +201,13 @@ class Recorder:
             require_position(run, entry, start + len(folded))
             happened = None
             if entry.kind in KINDS:
-                happened = event_and_run(self._spec, run, entry, data)
+                try:
+                    happened = event_and_run(self._spec, run, entry, data)
+                except StoredDataError:
+                    yield from self._tell_by_marks(run, held)
+                    raise
             if happened is None or not is_from_others(happened[0]):
-                yield from self._tell(run.id, held)
+                yield from self._tell(run, held)
                 return []
             event, after = happened
             folded.append((run, event, after))
@@ -217,20 +225,42 @@ class Recorder:
         self._listed = None  # theirs may say something else
         return folded
 
-    def _tell(self, run_id: str, held: Sequence[Event]) -> Steps[None]:
+    def _tell(self, run: Run[Any], held: Sequence[Event]) -> Steps[None]:
         """Write what has come of calls to a run that somebody else drives, or nobody.
 
         RULE: a known outcome is only thrown away where the run has moved past it.
         """
         for _ in range(TELLS) if any(map(is_from_others, held)) else ():
-            at = yield from answer(
-                self._journal, partial(loaded, self._journal, self._spec, run_id)
-            )
+            load = partial(loaded, self._journal, self._spec, run.id)
+            try:
+                at = yield from answer(self._journal, load)
+            except StoredDataError:
+                yield from self._tell_by_marks(run, held)
+                raise
             heard = still_heard(self._spec, at.run, held)
             if not heard:
                 return
             with suppress(JournalConflictError):  # its driver was faster: look again
                 yield from Recorder(self._journal, self._spec, self._clock, at).recording(heard)
+                return
+
+    def _tell_by_marks(self, run: Run[Any], held: Sequence[Event]) -> Steps[None]:
+        """The same where the run goes on by other rules, as far as its entries say what it awaits.
+
+        RULE: an outcome is that of its call, by whatever rules the call was begun.
+        """
+        outcomes, start = outcomes_of(held), self._length
+        read = partial(self._journal.read, run.id, start)
+        for _ in range(TELLS) if outcomes else ():
+            entries = yield from answer(self._journal, lambda: list(with_data(read())))
+            heard = [one for one in outcomes if is_awaited(entries, one)]
+            if not heard:
+                return
+            new = [(type(one).__name__, data_of(one, type(one), self._spec)) for one in heard]
+            at = Loaded(run, start + len(entries))
+            with suppress(JournalConflictError):  # as above
+                other = Recorder(self._journal, self._spec, self._clock, at)
+                yield from other._write(run, new)
                 return
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> Steps[None]:
@@ -249,6 +279,7 @@ class Recorder:
         may_wait: bool = False,
     ) -> Steps[None]:
         """Write entries; then this recorder knows that they are there, and `known` as well."""
+        require_own(run.id, self._pid)
         status, at, length = status_of(run), self._clock.now(), self._length
         listing, change = self._listed, None
         if run.labels != self._quiet.labels:  # and so what is listed is not this one any more

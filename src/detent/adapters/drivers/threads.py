@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Generic, TypeAlias
 
 from attrs import define, field
 
+from detent.adapters.drivers.forks import ForkedRunError
 from detent.adapters.drivers.session import NEWS, Halt, Landed, News, Session
 from detent.adapters.system.hearing import Listen
 from detent.adapters.system.threads_and_loops import run_in_a_thread
@@ -84,6 +86,7 @@ class _Desk(Generic[S]):
     _is_away: bool = False
     _tended: Flag | None = None
     _raised: BaseException | None = None
+    _pid: int = field(factory=os.getpid)
 
     def tell(self) -> None:
         """Others have written to the run; in any thread."""
@@ -102,6 +105,9 @@ class _Desk(Generic[S]):
         if not self.mail.empty():  # told since we last looked
             self._have_tended()
         came = _performed(self.pay, effect)
+        if self._tended is not None and self._pid != os.getpid():
+            self.session.open()  # what is under way is so in another process, and so is who tends
+            raise ForkedRunError(self.session.run.id, self._pid)
         with self._lock:
             self._is_away = False
             tended, self._tended = self._tended, None

@@ -13,7 +13,7 @@ from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
-from detent.adapters.hosts.legs import AnyHandle, Legs, drive, halt
+from detent.adapters.hosts.legs import AnyHandle, Legs, drive, halt, tell
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.places import Group, Places
 from detent.adapters.hosts.reading import Reading
@@ -136,7 +136,7 @@ class Driving:
         leg = self._here.get(run_id)
         if leg is None:
             return False
-        leg.inbox.put_nowait(event)
+        tell(leg.inbox, event)
         self.faults.drop(run_id)
         return True
 

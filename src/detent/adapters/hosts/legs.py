@@ -15,14 +15,14 @@ from detent.adapters.agent.options import RunRequest
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.drivers.callbacks import PieceListener
 from detent.adapters.drivers.run_handle import RunHandle
-from detent.adapters.drivers.session import Halt
+from detent.adapters.drivers.session import NEWS, Halt
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.logs import log_failed
 from detent.core.result import AgentResult, StreamingCallbackError, ToolInvocationError
 from detent.core.run.effects import Effect, WaitUntil
-from detent.core.run.events import Event
+from detent.core.run.events import Event, MessageReceived
 from detent.core.run.run import Run
 from detent.core.storage.snapshot import AgentSnapshot
 from detent.ports.chat import ChatGeneratorError, Messages
@@ -123,6 +123,14 @@ async def _driven(run_id: str, handle: AnyHandle, inbox: AsyncInbox) -> None:
         log_failed(run_id, f"{error.tool_name} failed")
     except StreamingCallbackError:
         return  # the run itself is not touched by it
+
+
+def tell(inbox: AsyncInbox, event: Event) -> None:
+    """Tell a run what somebody has said, and is written down: a message is heard from there, once.
+
+    Of all else, what is heard again changes nothing.
+    """
+    inbox.put_nowait(NEWS if isinstance(event, MessageReceived) else event)
 
 
 def halt(inbox: AsyncInbox) -> None:

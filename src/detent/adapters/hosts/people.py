@@ -10,19 +10,20 @@ from attrs import frozen
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.continuation import people
 from detent.adapters.agent.decisions import RunDecisions
+from detent.core.chat.messages import ChatMessage
 from detent.core.control.pending import ToolExecutionDecision, decided_run
-from detent.core.errors import StoredDataError
+from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.core.machine.step import step
 from detent.core.run.approval import Principal
-from detent.core.run.events import CancelRequested, Event, Resumed
+from detent.core.run.events import CancelRequested, Event, MessageReceived, Resumed
 from detent.core.run.run import Run
 from detent.core.storage.journal import status_of
 from detent.ports.hosting import HostRefusal, TryAgain
 from detent.ports.journal import RunNotFoundError
 
-Said: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain
-"""What can be said to a run itself."""
+Spoken: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage
+"""What is said to a run itself."""
 T = TypeVar("T")
 
 
@@ -40,7 +41,7 @@ class People(RunDecisions):
 
     _assembly: Assembly[Any]
 
-    def say(self, run_id: str, said: Said) -> Event | HostRefusal:
+    def say(self, run_id: str, said: Spoken) -> Event | HostRefusal:
         """The event that it is, which is written down; or why it does not count.
 
         Raises:
@@ -61,7 +62,7 @@ class People(RunDecisions):
         refusal = _undigested(said)
         return _unless_refused(write) if refusal is None else refusal
 
-    def weigh(self, run_id: str, said: Said) -> list[Event] | HostRefusal:
+    def weigh(self, run_id: str, said: Spoken) -> list[Event] | HostRefusal:
         """The events that it would be now, of which nothing is written; or why it does not count.
 
         Raises:
@@ -75,7 +76,7 @@ class People(RunDecisions):
         refusal = _undigested(said)
         return _unless_refused(weigh) if refusal is None else refusal
 
-    def _who(self, run_id: str, said: Said) -> Sequence[Principal | None]:
+    def _who(self, run_id: str, said: Spoken) -> Sequence[Principal | None]:
         if not isinstance(said, ToolExecutionDecision):
             return ()
         return people(self._assembly.approvers, *self._load(run_id), [said])
@@ -83,22 +84,26 @@ class People(RunDecisions):
     def _heard(
         self,
         run: Run[Any],
-        said: Said,
+        said: Spoken,
         who: Sequence[Principal | None],
     ) -> tuple[Run[Any], list[Event]]:
         spec, now = self._assembly.current_spec, self._assembly.clock.now()
         if isinstance(said, ToolExecutionDecision):
             return decided_run(spec, run, [said], now, who)
-        event: Event = said if isinstance(said, CancelRequested) else self._again()
+        event: Event
+        match said:
+            case CancelRequested():
+                event = said
+            case ChatMessage():
+                event = MessageReceived(said, at=now)
+            case TryAgain():
+                event = Resumed(self._assembly.chance.new_id(), now)
         after = run
-        if isinstance(said, CancelRequested) or status_of(run) == "failed":
+        if not isinstance(said, TryAgain) or status_of(run) == "failed":
             after = step(spec, run, event)
         if after is run:
             raise _RefusedError(_changes_nothing(run, said))
         return after, [event]
-
-    def _again(self) -> Resumed:
-        return Resumed(self._assembly.chance.new_id(), self._assembly.clock.now())
 
 
 def _unless_refused(say: Callable[[], T]) -> T | HostRefusal:
@@ -113,9 +118,11 @@ def _unless_refused(say: Callable[[], T]) -> T | HostRefusal:
         return HostRefusal("unknown_run", str(error))
     except StoredDataError as error:
         return HostRefusal("unreadable", str(error))
+    except (UnstorableError, ValueError) as error:
+        return HostRefusal("invalid", str(error))
 
 
-def _undigested(said: Said) -> HostRefusal | None:
+def _undigested(said: Spoken) -> HostRefusal | None:
     if not isinstance(said, ToolExecutionDecision) or said.digest:
         return None
     return HostRefusal(
@@ -125,9 +132,9 @@ def _undigested(said: Said) -> HostRefusal | None:
     )
 
 
-def _changes_nothing(run: Run[Any], said: CancelRequested | TryAgain) -> HostRefusal:
+def _changes_nothing(run: Run[Any], said: CancelRequested | TryAgain | ChatMessage) -> HostRefusal:
     status = status_of(run)
-    if isinstance(said, CancelRequested):
+    if not isinstance(said, TryAgain):
         return HostRefusal("ended", f"run {run.id!r} has ended: it is {status}")
     why, text = ("not_ended", "has not ended") if run.outcome is None else ("ended", "is done")
     return HostRefusal(

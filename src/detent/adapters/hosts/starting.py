@@ -159,7 +159,7 @@ class Starting:
         if last.agent not in self._legs:
             return other_agent(last, self._legs)
         if last.status not in ENDED:
-            text = f"run {run_id!r} is {last.status}: a message goes to one that has ended"
+            text = f"run {run_id!r} goes on again, it is {last.status}: say it once more"
             return HostRefusal("not_ended", text)
         new = evolve(last, run_id=new_id, length=0, status="running", wake_at=None, pending=())
         try:

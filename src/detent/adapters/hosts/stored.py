@@ -13,11 +13,12 @@ from attrs import frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import keeper_of
+from detent.adapters.drivers.progress import ENDED
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
-from detent.adapters.hosts.people import People, Said
+from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.hosts.registry import hosted_agents
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
@@ -43,6 +44,7 @@ from detent.ports.hosting import (
 from detent.ports.journal import Journal
 from detent.ports.listing import Cursor, RunQuery, StoredRun
 
+NOT_HEARD = HostRefusal("ended", "it has ended")
 OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting", "_way"})
 """What a host has once it is open."""
 
@@ -175,8 +177,6 @@ class StoredHost(ABC):
 
     async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
         """As the port says."""
-        if isinstance(said, ChatMessage):
-            return await self._starting.say(run_id, said, self._chance.new_id())
         if isinstance(said, Fork):
             return await self._starting.fork(run_id, said, self._chance.new_id())
         run = await self._reading.listed(run_id)
@@ -184,9 +184,15 @@ class StoredHost(ABC):
             return unknown_run(run_id)
         if run.agent not in self._legs:
             return other_agent(run, self._legs)
-        return await self._say(run, said, People(self._legs[run.agent].assembly))
+        came: Accepted | HostRefusal = NOT_HEARD
+        if run.status not in ENDED or not isinstance(said, ChatMessage):
+            came = await self._say(run, said, People(self._legs[run.agent].assembly))
+        is_late = isinstance(came, HostRefusal) and came.why == "ended"
+        if is_late and isinstance(said, ChatMessage):
+            return await self._starting.say(run_id, said, self._chance.new_id())
+        return came
 
-    async def _say(self, run: StoredRun, said: Said, people: People) -> Accepted | HostRefusal:
+    async def _say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
         """Write to the journal what is said to a run, and have it go on."""
         event = await asked(partial(people.say, run.run_id, said))
         if isinstance(event, HostRefusal):

@@ -49,6 +49,10 @@ class DirectoryClaims:
         except OSError as error:
             raise self._failed("written", error) from error
 
+    def stands(self, run_id: str, claim: Claim) -> bool:
+        """Whether the claim is there still, and nobody has deleted or taken it."""
+        return self.find(run_id) == claim
+
     def owner(self, owner_id: str) -> Owner | None:
         """As the port says."""
         return _owner(self._read(self._file(owner_id, OWNER)))

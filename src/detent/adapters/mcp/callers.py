@@ -16,7 +16,8 @@ def agent_of_tools(tools: Iterable[Tool], **options: Any) -> Agent[Any, Any]:
     """An agent without a model: each run of it makes the one call that it is begun with.
 
     Such a call has all that a call of an agent has: policies, a question to a human, a journal. It
-    is what `mcp_server` runs for the `tools` that it serves.
+    is what `mcp_server` runs for the `tools` that it serves. Whoever may begin a run of it can call
+    all its tools: serve its host by no other face than that.
 
     Args:
         tools: what may be called.

@@ -72,7 +72,6 @@ class Serving:
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """The agents, the tools, and what looks after runs."""
-        behind = {agent for agent, _ in self.tools.values()}
         listed = [
             types.Tool(
                 name=agent.name,
@@ -80,7 +79,7 @@ class Serving:
                 input_schema=TASK,
             )
             for agent in await self.host.agents()
-            if agent.name not in behind
+            if agent.name not in self.behind
         ]
         for tool in (one for _, one in self.tools.values()):
             schema = cast("dict[str, Any]", thaw(tool.spec.parameters))
@@ -103,8 +102,9 @@ class Serving:
         if params.request_state is not None:
             return await self._followed(context, params, params.request_state)
         served = self.tools.get(params.name)
-        faults = _faults(params.name, arguments, served)
-        if faults:
+        if served is None and params.name in self.behind:
+            return _said(f"there is no tool {params.name!r:.80}", is_error=True)
+        if faults := _faults(params.name, arguments, served):
             return _said("; ".join(faults), is_error=True)
         agent = params.name if served is None else served[0]
         task = call_message(params.name, arguments) if served else arguments["task"]
@@ -119,6 +119,11 @@ class Serving:
         if isinstance(begun, HostRefusal):
             return _said(begun.text, is_error=True)
         return await self._followed(context, params, begun.run_id)
+
+    @property
+    def behind(self) -> set[str]:
+        """The agents that only run tools: who could begin one could call tools that none serve."""
+        return {agent for agent, _ in self.tools.values()}
 
     def _whose(self) -> str:
         """What the names of all runs of this caller begin with: nobody else gets at them."""
@@ -241,9 +246,7 @@ class _Following:
             raise
         except DetentError as error:
             return _said(f"Run {self.run_id} has failed: {error}", is_error=True)
-        if (await self.serving.host.run(self.run_id)).listed.agent in {
-            agent for agent, _ in self.serving.tools.values()
-        }:
+        if (await self.serving.host.run(self.run_id)).listed.agent in self.serving.behind:
             return _of_tool(result)
         return _said(result.text or f"Run {self.run_id} has ended without an answer.")
 

@@ -25,20 +25,6 @@ def text_in(message: Json) -> str:
     return "\n".join(one for one in found if isinstance(one, str))
 
 
-def words_in(mark: str) -> list[str]:
-    """The words of a mark; one with brackets has those of an agent inside."""
-    if "(" not in mark:
-        return mark.split(" ")
-    words, depth = [""], 0
-    for char in mark:
-        depth += (char == "(") - (char == ")")
-        if char == " " and not depth:
-            words.append("")
-        else:
-            words[-1] += char
-    return words
-
-
 def object_of(value: object) -> Json:
     """The value, if it is an object; else an empty one."""
     return cast(Json, value) if isinstance(value, dict) else {}

@@ -7,13 +7,13 @@ from typing import Any
 
 from attrs import define, field
 
+from detent.adapters.drivers.mark_words import words_in
 from detent.adapters.stories.entries import (
     Json,
     list_of,
     messages_in,
     object_of,
     text_in,
-    words_in,
 )
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.wording import PROCESS_ENDED
@@ -240,6 +240,8 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
         _turn(story, int(data.get("turn", 1)), at).failures.append(text)
     elif kind == "CancelRequested":
         story.notes.append(f"cancelled: {data.get('reason', '')}")
+    elif kind == "MessageReceived":
+        story.notes.append(f"said: {text_in(object_of(data.get('message')))}")
     elif kind == "AnswerRejected":
         story.notes.append(f"the answer was sent back: {data.get('text', '')}")
     elif kind == "Resumed":

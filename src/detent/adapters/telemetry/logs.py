@@ -24,6 +24,7 @@ from detent.core.run.events import (
     HappenedInside,
     HumanDecided,
     Judged,
+    MessageReceived,
     ModelFailed,
     ModelReplied,
     Resumed,
@@ -142,6 +143,8 @@ def _beside(event: Event) -> Iterator[Line]:
             yield _why("what was under way has an unknown outcome")
         case CancelRequested():
             yield _line("is to end")
+        case MessageReceived():
+            yield _line("a user has said more")
         case AnswerRejected():
             yield _line("a hook has rejected the answer")
         case GrantRevoked():

@@ -138,9 +138,13 @@ def create_tool_from_function(
     """
     _require_function(function)
     if unknown := sorted(wires.keys() - Wires.__annotations__.keys()):
-        known = ", ".join(ToolOptions.__annotations__)
+        from difflib import get_close_matches  # only for a mistake
+
+        known = tuple(ToolOptions.__annotations__)
+        close = [f"{name}=…" for one in unknown for name in get_close_matches(one, known, n=1)]
+        meant = f"did you mean {' and '.join(close)}? There" if close else "there"
         raise ToolDefinitionError(
-            f"a tool has no option {', '.join(map(repr, unknown))}; there is: {known}"
+            f"a tool has no option {', '.join(map(repr, unknown))}; {meant} is: {', '.join(known)}"
         )
     signature = signature_of(function)
     inputs = (*inputs_from(wired(wires.get("inputs_from_state"))), *signature.inputs)

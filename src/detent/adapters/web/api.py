@@ -24,6 +24,7 @@ from detent.adapters.web.live import event, stream, with_pauses
 from detent.adapters.web.people import Person, SignIn, Tokens
 from detent.adapters.web.protection import is_local, other_site
 from detent.adapters.web.shown import secret_names
+from detent.core.chat.messages import ChatMessage
 from detent.core.control.pending import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested
@@ -62,7 +63,7 @@ def api_routes(sign_in: SignIn | None) -> list[Route]:
         "/api/entries/{run_id:path}": entries,
         "/api/watch/{run_id:path}": watch,
     }
-    changing: dict[str, Answer] = {"/api/decide": decide, "/api/cancel": cancel}
+    changing: dict[str, Answer] = {"/api/decide": decide, "/api/cancel": cancel, "/api/send": send}
     return [
         *(Route(path, _answered(one, sign_in)) for path, one in shown.items()),
         *(
@@ -277,6 +278,15 @@ async def cancel(request: Request) -> Response:
     name = request.state.person.name
     done = await host_of(request).send(run_id, CancelRequested(f"{reason} ({name})"))
     return _done(done, by=name)
+
+
+async def send(request: Request) -> Response:
+    """Say something more to a run; to one that has ended, in a new run behind it."""
+    run_id, text = _said(request, run_id=str, text=str)
+    if not text.strip():
+        raise ApiError(422, "invalid", "text: there is nothing to say")
+    done = await host_of(request).send(run_id, ChatMessage.from_user(text))
+    return _done(done, by=request.state.person.name)
 
 
 def _done(done: Accepted | HostRefusal, by: str) -> Response:

@@ -9,8 +9,9 @@ from typing import Any
 from attrs import frozen
 from starlette.requests import Request
 
-from detent.adapters.web.shown import secret_names, without_secrets
+from detent.adapters.web.shown import secret_names
 from detent.adapters.web.tally import DAY_S
+from detent.core.tools.masking import masked_data
 from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
@@ -123,4 +124,4 @@ def plain_entry(entry: Entry, secret: Collection[str]) -> dict[str, Any]:
     """An entry as plain values; arguments of these names are masked."""
     place = {"position": entry.position, "at": entry.at}
     said = {"kind": entry.kind, "status": entry.status}
-    return {**place, **said, "data": without_secrets(entry.data, secret)}
+    return {**place, **said, "data": masked_data(entry.data, secret)}

@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse, Response
 
 from detent.adapters.web.people import Person
 from detent.adapters.web.protection import form_token
-from detent.adapters.web.shown import ago, as_json, clock_time, moment, visible, without_secrets
+from detent.adapters.web.shown import ago, as_json, clock_time, moment, visible
 from detent.core.chat.messages import ToolCall
-from detent.core.tools.masking import masked
+from detent.core.tools.masking import masked, masked_data
 
 ENVIRONMENT = Environment(
     loader=PackageLoader("detent.adapters.web"),
@@ -54,7 +54,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "moment": moment,
     "segment": _segment,
     "wide_json": _wide_json,
-    "without": without_secrets,
+    "without": masked_data,
 }
 ENVIRONMENT.filters |= FILTERS
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.adapters.web.decided import Said
 from detent.adapters.web.finding import entries_of, found_runs, host_of, plain_entries, secret_in
 from detent.adapters.web.inbox import Shown, cursor_in
 from detent.adapters.web.rendering import base_of, page
@@ -78,6 +79,10 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
     values: dict[str, Any] = {
         "hosted": hosted,
         "questions": asked,
+        "decided": [
+            Said(hosted, one.call, one.by or "", one.at, one.decision, one.call.tool_name)
+            for one in hosted.run.decisions
+        ],
         "messages": messages[-MESSAGES_MAX:],
         "earlier": max(0, len(messages) - MESSAGES_MAX),
         "entries": entries[-EVENTS_MAX:],
@@ -122,7 +127,7 @@ async def try_again(request: Request) -> Response:
 
 
 async def go_on(request: Request) -> Response:
-    """Say something more to a run that has ended: its conversation goes on in a new one."""
+    """Say something more to a run; behind one that has ended, a new one goes on with it."""
     text = str(request.state.form.get("text", "")).strip()
     if not text:
         return page(request, "refused.html", 422, text="There is nothing to say.", details=())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from detent.adapters.system.terminal import escape_control
-from detent.core.tools.masking import MASK
 from detent.core.values.frozen import thaw
 
 
@@ -50,7 +49,7 @@ def ago(seconds: float) -> str:
 def secret_names(data: object) -> Iterator[str]:
     """The arguments that are secret, by what the calls in stored data say of themselves."""
     match data:
-        case {"secret": list(names), "arguments": _}:
+        case {"secret": list(names), "tool_name": _}:
             yield from map(str, names)
         case Mapping():
             for part in data.values():
@@ -60,23 +59,3 @@ def secret_names(data: object) -> Iterator[str]:
                 yield from secret_names(part)
         case _:
             pass
-
-
-def without_secrets(data: Any, names: Collection[str]) -> Any:
-    """Stored data as people may see it: arguments of these names are masked, in every call."""
-    match data:
-        case Mapping():
-            return {
-                key: _masked(part, names) if key == "arguments" else without_secrets(part, names)
-                for key, part in data.items()
-            }
-        case list() | tuple():
-            return [without_secrets(part, names) for part in data]
-        case _:
-            return data
-
-
-def _masked(arguments: Any, names: Collection[str]) -> Any:
-    if not isinstance(arguments, Mapping):
-        return arguments
-    return {key: MASK if key in names else part for key, part in arguments.items()}

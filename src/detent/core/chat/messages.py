@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from operator import is_
 from typing import Any, TypeAlias, TypeVar, cast, get_args
 
 from attrs import evolve, field, frozen
@@ -47,7 +46,7 @@ def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
     """
     if not value:
         return EMPTY
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):  # most are dicts: that is seen at once
         raise TypeError(f"what a message holds by name is a dict, got {value!r:.80}")
     if ATOMS.issuperset(map(type, value.values())):
         return value if type(value) is FrozenDict else FrozenDict(value)
@@ -386,10 +385,8 @@ class ChatMessage:
 def with_calls(message: ChatMessage, calls: Sequence[ToolCall]) -> ChatMessage:
     """The message with each of its calls, in order, replaced by one of `calls`."""
     content = message.content
-    if len(content) == len(calls) and all(map(is_, calls, content)):
-        return message  # there is nothing else in it: the usual case
-    if all(map(is_, calls, message.tool_calls)):
-        return message
+    if {*map(id, content)}.issuperset(map(id, calls)):
+        return message  # they are its own: the usual case
     rest = iter(calls)
     replaced = [next(rest) if isinstance(part, ToolCall) else part for part in content]
     return evolve(message, content=replaced)

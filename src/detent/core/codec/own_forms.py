@@ -183,20 +183,20 @@ class _Union:
     def __init__(self, members: tuple[Any, ...]) -> None:
         self._kinds = {get_origin(member) or member: member for member in members}
         self._records = [kind for kind in self._kinds if has(kind)]
-        self._writers: dict[type, Callable[[Any], Any]] = {}
+        self._writers: dict[type, tuple[Callable[[Any], Any], str | None]] = {}
 
     def pack(self, value: Any) -> Any:
-        write = self._writers.get(type(value)) or self._writer_for(value)
-        return write(value)
+        write, tag = self._writers.get(type(value)) or self._writer_for(value)
+        return write(value) if tag is None else {TAG: tag, **write(value)}
 
-    def _writer_for(self, value: Any) -> Callable[[Any], Any]:
+    def _writer_for(self, value: Any) -> tuple[Callable[[Any], Any], str | None]:
+        """How values of this class are written, and by which tag they are known."""
         for kind, member in self._kinds.items():
             if isinstance(value, kind) or (kind is float and type(value) is int):
-                write = form_of(member).pack
-                if len(self._records) > 1 and kind in self._records:
-                    write = _tagging(kind.__name__, write)
-                self._writers[type(value)] = write
-                return write
+                is_tagged = len(self._records) > 1 and kind in self._records
+                writer = form_of(member).pack, kind.__name__ if is_tagged else None
+                self._writers[type(value)] = writer
+                return writer
         raise mismatch(" or ".join(kind.__name__ for kind in self._kinds), value)
 
     def unpack(self, data: Any, _: object = None) -> Any:
@@ -216,10 +216,6 @@ class _Union:
         if named:
             found[dict] = _tagged_reader(named) if len(named) > 1 else next(iter(named.values()))
         return found
-
-
-def _tagging(name: str, write: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: {TAG: name, **write(value)}
 
 
 def _tagged_reader(readers: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:

@@ -41,9 +41,9 @@ from detent.core.schema.validation import faults
 from detent.core.state.typevars import S
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
-from detent.core.tools.redaction import without_secrets
+from detent.core.tools.redaction import all_without_secrets
 from detent.core.tools.tool import Tool
-from detent.core.values.checks import names_told, of_kind
+from detent.core.values.checks import names_told, number, of_kind
 from detent.core.values.frozen import FrozenDict, thaw
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class ToolExecutionDecision:
         answer: a text that answers in the tool's place; the tool does not run.
         remember: what a confirmation counts for, see `Scope`.
         credential: what proves who decides, to the agent's `approvers`. No run keeps it.
+        expires_at: until when the question counts that was shown: a signed yes counts no longer.
 
     Raises:
         TypeError: one of them is of another type.
@@ -86,6 +87,7 @@ class ToolExecutionDecision:
     answer: str | None = field(default=None, kw_only=True, validator=_TEXT)
     remember: Scope = field(default="call", kw_only=True, validator=is_scope)
     credential: str | None = field(default=None, kw_only=True, validator=_TEXT, repr=False)
+    expires_at: float | None = field(default=None, kw_only=True, validator=number(0, or_none=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -181,8 +183,7 @@ class PendingCall:
             wanted = dict(data.get("approvers", {}))
             wanted["roles"] = tuple(wanted.get("roles", ()))
             parts = {"answers": Answers(**answers), "approvers": Approvers(**wanted)}
-            fields: dict[str, Any] = {**data, **lists, **parts}
-            return cls(**fields)
+            return cls(**{**data, **lists, **parts})
         except (TypeError, ValueError, AttributeError) as error:
             raise StoredDataError(f"this is no pending call: {error}") from error
 
@@ -191,8 +192,8 @@ class PendingCall:
         # A mask that was left alone stands for the secret, which fits: its text need not.
         left = [f"{name!r}" for name in self.masked if arguments.get(name) == MASK]
         found, masked = faults(arguments, self.parameters), frozenset(self.masked)
-        told = (one for one in found if not any(name in one for name in left))
-        return [without_secrets(one, arguments, masked) for one in told]
+        told = [one for one in found if not any(name in one for name in left)]
+        return all_without_secrets(told, arguments, masked)
 
     def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
         """Run it as it is."""
@@ -216,9 +217,8 @@ class PendingCall:
         return self._decision(by, execute=False, answer=answer)
 
     def _decision(self, by: str | None, **decided: Any) -> ToolExecutionDecision:
-        return ToolExecutionDecision(
-            self.tool_name, tool_call_id=self.call_id, digest=self.digest, by=by, **decided
-        )
+        about: dict[str, Any] = {"tool_call_id": self.call_id, "digest": self.digest, "by": by}
+        return ToolExecutionDecision(self.tool_name, expires_at=self.expires_at, **about, **decided)
 
 
 def pending(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:

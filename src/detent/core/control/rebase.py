@@ -17,6 +17,7 @@ from detent.core.run.events import (
     GrantRevoked,
     HappenedInside,
     HumanDecided,
+    MessageReceived,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -27,7 +28,8 @@ from detent.core.state.typevars import S
 
 Folded: TypeAlias = tuple[Run[S], Event, Run[S]]
 """The run before an event, the event, and the run after it."""
-OTHERS = (HumanDecided, GrantRevoked, CancelRequested, ToolReturned, ToolRaised, ToolNeverRan)
+SAID = HumanDecided, GrantRevoked, CancelRequested, MessageReceived
+OTHERS = *SAID, ToolReturned, ToolRaised, ToolNeverRan
 """What not only the driver of a run may add to it."""
 
 

@@ -172,8 +172,11 @@ def _informed(run: Run[Any], tool: Tool, ask: Ask) -> list[Grant]:
 
 def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
     """Whether a call was let run by what was confirmed for another, and that is revoked."""
-    ask = None if slot.clearance is None else slot.clearance.ask
-    if ask is None or any((one.ref, one.path) == (slot.ref, ()) for one in run.decisions):
+    clear = slot.clearance
+    if clear is None or (ask := clear.ask) is None:
+        return False
+    own = any((one.ref, one.path) == (slot.ref, ()) for one in run.decisions)
+    if own and not clear.is_granted:
         return False
     # as they were given: a call that was let run by one may begin after its end
     left = _informed(run, tool, ask)

@@ -36,7 +36,6 @@ from detent.core.run.run import (
     Run,
     Running,
     Slot,
-    Status,
     moved,
 )
 from detent.core.run.spec import AgentSpec
@@ -218,24 +217,28 @@ def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
             text = wording.tool_too_slow(tool.name, tool.timeout_s)
             fault = ToolFault("timeout", text, retryable=True)
             raised = ToolRaised(slot.ref, attempt, fault, event.at, event.chance)
-            return moved(slot, after_fault(spec, slot, raised))
+            return after_fault(spec, slot, raised)
         case _:
             return slot
 
 
-def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Status:
-    """What becomes of a call after a failed attempt: it rests until the next, or is settled.
+def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
+    """The slot of a call after a failed attempt: it rests until the next, or is settled.
 
     One that a human is asked about is tried no more: only they could let another attempt begin.
     """
     retries = spec.tools[slot.call.tool_name].retries
     is_asked = isinstance(slot.status, AwaitingDecision)
     if is_asked or not event.fault.retryable or event.attempt > retries.times:
-        return Faulted(event.fault)
-    pause_s = retries.pause_s(event.attempt, event.chance)
-    if event.at is None or not pause_s:
-        return Ready(event.attempt + 1)
-    return BackingOff(event.attempt + 1, event.at + pause_s)
+        return moved(slot, Faulted(event.fault))
+    pause_s, attempt = retries.pause_s(event.attempt, event.chance), event.attempt + 1
+    until = None if event.at is None or not pause_s else event.at + pause_s
+    status = Ready(attempt) if until is None else BackingOff(attempt, until)
+    if not slot.spends:
+        return moved(slot, status)
+    # RULE: each attempt may have spent it; what the next takes comes on top, if the rules let it
+    clear = slot.clearance and attrs.evolve(slot.clearance, is_stale=True)
+    return Slot(slot.ref, slot.call, status, clear)
 
 
 def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:

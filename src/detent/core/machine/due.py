@@ -124,7 +124,8 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
         offered = tuple(tool for tool in offered if tool.name in tools)
     if spec.output is not None:
         offered, options = spec.output.asked(offered, options)
-    return AskModel(run.turn, attempt, conversation_in(run.state), offered, options)
+    said = conversation_in(run.state)
+    return AskModel(run.turn, attempt, said, offered, options, known=spec.offered)
 
 
 def _judgements(

@@ -127,16 +127,24 @@ def _held_against(wanted: OutputType[Any], call: ToolCall) -> AnswerAccepted | A
 
 
 def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[ToolCall]]:
-    """The reply and its calls, each with an id: without one, or with a used one, it gets one."""
+    """The reply and its calls, each with an id: without one, or with a used one, it gets one.
+
+    RULE: no name is tried twice, however many the model has taken: it chooses how many calls and
+    which ids.
+    """
     calls = reply.message.tool_calls
     if len(calls) == 1 and calls[0].id:  # the usual case, and the quick one
         return reply, calls
     ids = [call.id for call in calls]
     if all(ids) and len(set(ids)) == len(ids):
         return reply, calls
-    for place, call in enumerate(calls):
-        if not call.id or call.id in ids[:place]:
-            names = (f"call_{turn}_{number}" for number in count(place))
-            ids[place] = next(name for name in names if name not in ids)
+    taken, seen = {*ids}, set[str]()
+    free = (name for number in count(len(calls)) if (name := f"call_{turn}_{number}") not in taken)
+    for place, name in enumerate(ids):
+        if not name or name in seen:
+            own = f"call_{turn}_{place}"
+            ids[place] = own if own not in taken else next(free)
+            taken.add(ids[place])
+        seen.add(ids[place] or "")
     named = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
     return evolve(reply, message=with_calls(reply.message, named)), named

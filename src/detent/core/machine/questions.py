@@ -72,7 +72,8 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     if not isinstance(said, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
         slot = Slot(slot.ref, slot.call, before, slot.clearance, said.spends)
-        if stays and (kept := _kept(slot, said, event.at)) is not None:
+        kept = _kept(slot, said, event.at) if stays or _answer(slot) is not None else None
+        if kept is not None:
             return with_slot(run, kept)
         wanted = _wanted(slot, said)
     clear = slot.clearance
@@ -95,7 +96,7 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
             tool = spec.tools[slot.call.tool_name]
             grant = None if asked.after else grant_for(run, tool, now, event.at, ask)
             if grant is not None:
-                clear = Clearance(now, attempt, ask, grant.expires_at)
+                clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
     change, crash = change_in(run, slot, now, wanted), (asked.after, asked.trouble)
     again = asked.again + bool(wanted)
@@ -116,16 +117,22 @@ def _answered(slot: Slot) -> AwaitingDecision:
     return attrs.evolve(asked, after=clear.after, trouble=clear.trouble)
 
 
+def _answer(slot: Slot) -> str | None:
+    """What a human has answered in the tool's place, and no policy has seen yet."""
+    clear = slot.clearance if isinstance(slot.status, AwaitingPolicy) else None
+    return None if clear is None else clear.answer
+
+
 def _wanted(slot: Slot, said: Verdict) -> list[str]:
     """What the rules of today want more than those by which a call was asked about, or let run."""
     status = slot.status
     was = status.ask if isinstance(status, AwaitingDecision) else None
     if was is None and slot.clearance is not None:
         was = slot.clearance.ask
-    if not is_stale(slot) or not isinstance(said, Ask):
+    if not isinstance(said, Ask) or not (is_stale(slot) or _answer(slot) is not None):
         return []
     more = ["a human must be asked"] if was is None else wants_more(said, was)
-    return [f"the rules have changed: {text}" for text in more]
+    return [f"the rules want more now: {text}" for text in more]
 
 
 def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot | None:
@@ -137,6 +144,8 @@ def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot | None:
     status, clear = slot.status, slot.clearance
     if _wanted(slot, said):
         return None
+    if (answer := _answer(slot)) is not None:
+        return stopped(slot, AnsweredByHuman(answer))
     if isinstance(status, AwaitingDecision):
         ask, until = _sooner(status.ask, status.expires_at, said, at)
         return moved(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
@@ -237,7 +246,7 @@ def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) 
     if grant is None:
         return slot
     clear = Clearance(status.binding, status.attempt, status.ask, grant.expires_at)
-    clear = attrs.evolve(clear, is_stale=status.is_stale)
+    clear = attrs.evolve(clear, is_stale=status.is_stale, is_granted=True)
     return evolve_slot(slot, Ready(status.attempt), clear)
 
 
@@ -320,6 +329,10 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
                 return Slot(slot.ref, call, Ready(asked.attempt), clear, slot.spends)
             clear = attrs.evolve(clear, is_unjudged=True)
             return Slot(slot.ref, call, AwaitingPolicy(), clear)
+        case Answered(text) if asked.is_stale and name in spec.guards:
+            # RULE: who may answer in the tool's place is what the rules of today say
+            clear = attrs.evolve(clear, answer=text)
+            return Slot(slot.ref, slot.call, AwaitingPolicy(), clear)
         case Rejected(feedback):
             return stopped(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):

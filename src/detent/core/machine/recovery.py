@@ -202,7 +202,7 @@ def _proven(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, a
     match status:
         case Delegated(name, inner):
             status = Delegated(name, _said_by(spec.agents[name], inner, vouches, at))
-        case AwaitingDecision(digest, ask=ask, votes=(_, *_) as votes):
+        case AwaitingDecision(digest, ask=ask, votes=votes):
             tool, by = spec.tools[slot.call.tool_name], run.started_by
             sure = {
                 vote.who and vote.who.name: vote
@@ -213,7 +213,8 @@ def _proven(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, a
                     HumanDecided(slot.ref, digest, yes, vote.by, at, vote.who), slot.call, tool
                 )
             }
-            status = evolve(status, votes=tuple(sure.values()))
+            # RULE: what a question takes is what the rules of today say, whatever is answered
+            status = evolve(status, votes=tuple(sure.values()), is_stale=True)
         case _:
             pass
     return Slot(slot.ref, slot.call, status, clear, slot.spends)
@@ -226,7 +227,7 @@ def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
         case Ready() | Running() | BackingOff() | Unknown():
             return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
         case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
-            clear = evolve(slot.clearance, is_unjudged=False)
+            clear = evolve(slot.clearance, is_unjudged=False, answer=None)
             return Slot(slot.ref, slot.call, slot.status, clear, slot.spends)
         case _:
             return slot

@@ -50,9 +50,12 @@ from detent.core.machine.turns import (
     end,
     has_no_answer,
     hear_tool,
+    is_asked,
     move_slot,
     settled_turn,
+    spoken_to,
     with_slots,
+    with_unread,
 )
 from detent.core.run.approval import is_past
 from detent.core.run.events import (
@@ -66,6 +69,7 @@ from detent.core.run.events import (
     HappenedInside,
     HumanDecided,
     Judged,
+    MessageReceived,
     ModelFailed,
     ModelReplied,
     Resumed,
@@ -170,7 +174,7 @@ def _step(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None) 
         case ToolReturned():
             return _on_tool_returned(spec, run, event)
         case ModelFailed():
-            return after_failure(spec, run, event) if _is_asked(run, event) else run
+            return after_failure(spec, run, event) if is_asked(run, event) else run
         case ToolRaised():
             return _on_tool_raised(spec, run, event)
         case ClockTicked():
@@ -191,6 +195,8 @@ def _step(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None) 
             return _on_happened_inside(spec, run, event, around)
         case CancelRequested(reason):
             return cut_short(spec, run, Cancelled(reason))
+        case MessageReceived():
+            return spoken_to(run, event)
         case AnswerRejected():
             return run
 
@@ -208,7 +214,7 @@ def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
 def _on_model_replied(
     spec: AgentSpec[S], run: Run[S], event: ModelReplied, around: Around | None
 ) -> Run[S]:
-    if not _is_asked(run, event):
+    if not is_asked(run, event):
         return run
     reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost
@@ -248,7 +254,8 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
         return with_slots(spec, run, replaced(run.slots, after_lookup(spec, run, slot, event)))
-    return hear_tool(spec, run, slot, after_fault(spec, slot, event))
+    slot = after_fault(spec, slot, event)
+    return hear_tool(spec, run, slot, slot.status)
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
@@ -272,12 +279,14 @@ def _on_tool_missing(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | Tool
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     deadline = spec.limits.deadline(event.at)
     if has_no_answer(run):
-        return evolve(run, phase=Thinking(run.given_up + 1), deadline=deadline)
+        run = evolve(run, phase=Thinking(run.given_up + 1))
     if deadline != run.deadline:
         run = evolve(run, deadline=deadline)
     if isinstance(run.phase, Pausing):
         pause = pause_after(spec, run, run.phase, event)
         return run if pause == run.phase else evolve(run, phase=pause)
+    if isinstance(run.phase, Thinking):
+        return with_unread(run)  # whoever asked the model is gone, and it is asked once more
     run, slots = settled_turn(spec, expired(run, event.at)), list[Slot]()
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
@@ -365,17 +374,6 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
     knowing = with_slot(remembered(spec, run, slot, event), decided(spec, slot, event.decision))
     slots = tuple(released(spec, knowing, one, event.at) for one in knowing.slots)
     return settled_turn(spec, with_slots(spec, knowing, slots))
-
-
-def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
-    if event.turn > run.turn:
-        raise UnknownEffectError(
-            f"run {run.id} is in turn {run.turn}, and the model was never asked in turn "
-            f"{event.turn}, attempt {event.attempt}"
-        )
-    phase = run.phase
-    is_thinking = isinstance(phase, Thinking) and phase.attempt == event.attempt
-    return is_thinking and event.turn == run.turn
 
 
 def _slot(run: Run[S], ref: CallRef) -> Slot | None:

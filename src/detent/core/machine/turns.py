@@ -8,11 +8,12 @@ from typing import Any
 
 import attrs
 
+from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import ChatMessage, tool_message, with_calls
 from detent.core.chat.replies import ChatReply, ModelFailure
-from detent.core.errors import OutputError, StateError
+from detent.core.errors import OutputError, StateError, UnknownEffectError
 from detent.core.machine.calls import given_up
-from detent.core.run.events import ModelFailed
+from detent.core.run.events import MessageReceived, ModelFailed, ModelReplied
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.run.output_type import OutputType
 from detent.core.run.run import (
@@ -88,7 +89,7 @@ def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence
     state, merged = folded(spec, run, reply, slots)
     outcome = _outcome(spec, merged)
     if outcome is not None:
-        return evolve(run, state=state, phase=Done(outcome))
+        return _unless_spoken_to(spec, evolve(run, state=state, phase=Done(outcome)))
     if spec.output is not None:
         invalid = sum(isinstance(slot.status, AnswerInvalid) for slot in merged)
         run = evolve(run, invalid_answers=run.invalid_answers + invalid)
@@ -110,7 +111,7 @@ def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
 
 def next_turn(run: Run[S], state: S) -> Run[S]:
     """The run with `state`, when the model is to be asked for its next turn."""
-    return evolve(run, state=state, phase=THINKING, turn=run.turn + 1, given_up=0)
+    return with_unread(evolve(run, state=state, phase=THINKING, turn=run.turn + 1, given_up=0))
 
 
 def asked_again(spec: AgentSpec[S], run: Run[S], text: str) -> Run[S]:
@@ -137,9 +138,53 @@ def after_failure(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]
     pause_s = spec.model_retries.model_pause_s(event.failure, tries, event.chance)
     if pause_s is None:
         return end(evolve(run, given_up=event.attempt), Failed(event.failure))
+    run = with_unread(run)
     if event.at is None or not pause_s:
         return evolve(run, phase=Thinking(event.attempt + 1))
     return evolve(run, phase=Pausing(event.attempt + 1, event.at + pause_s))
+
+
+def spoken_to(run: Run[S], event: MessageReceived) -> Run[S]:
+    """The run, to which a user has said something.
+
+    RULE: the model may be at work on what it was asked; it reads this when it is asked anew.
+    """
+    run = evolve(run, unread=(*run.unread, event.message))
+    return with_unread(run) if isinstance(run.phase, Pausing) else run
+
+
+def with_unread(run: Run[S]) -> Run[S]:
+    """The run when the model is about to be asked: with what was said to it in the meantime."""
+    if not run.unread:
+        return run
+    return evolve(labelled(say(run, run.unread), labels_of(run.unread)), unread=())
+
+
+def _unless_spoken_to(spec: AgentSpec[S], ended: Run[S]) -> Run[S]:
+    """The run, which has its answer; it goes on if something was said that this does not know of.
+
+    Where a limit is in the way it ends with what it has, and whoever goes on behind it reads that.
+    """
+    if not ended.unread or not isinstance(ended.outcome, Finished):
+        return ended
+    on = turned(spec, ended, ended.state)
+    return ended if on.outcome is not None else on
+
+
+def is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
+    """Whether the model is to answer just this.
+
+    Raises:
+        UnknownEffectError: it was never asked this.
+    """
+    if event.turn > run.turn:
+        raise UnknownEffectError(
+            f"run {run.id} is in turn {run.turn}, and the model was never asked in turn "
+            f"{event.turn}, attempt {event.attempt}"
+        )
+    phase = run.phase
+    is_thinking = isinstance(phase, Thinking) and phase.attempt == event.attempt
+    return is_thinking and event.turn == run.turn
 
 
 def has_no_answer(run: Run[S]) -> bool:
@@ -202,12 +247,15 @@ def answered(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> Run[S]:
     A paused answer goes on in a turn of its own: what was paid is in the journal, whatever happens
     then, and the limits hold in between.
     """
-    said = say(run, [reply.message])
+    return _unless_spoken_to(spec, _answered(spec, say(run, [reply.message]), reply))
+
+
+def _answered(spec: AgentSpec[S], said: Run[S], reply: ChatReply) -> Run[S]:
     if reply.finish_reason == "paused":
         return turned(spec, said, said.state)
     early = reply.finish_reason if reply.finish_reason in EARLY else None
     if spec.output is None:
-        limit = run.exhausted
+        limit = said.exhausted
         return end(said, Exhausted(limit) if limit else Finished(early or "text"))
     try:
         answer = spec.output.answer_in(reply.message.text or "")

@@ -276,6 +276,8 @@ class Clearance:
         is_stale: another process goes on with the run, whose policies have not been asked.
         after: the name of the crash that the question came of; "" if it came of a policy.
         trouble: what happened then, in words.
+        answer: what a human has answered in the tool's place, and no policy has seen.
+        is_granted: what was confirmed for another call has let it run.
     """
 
     binding: Binding
@@ -287,6 +289,8 @@ class Clearance:
     is_stale: bool = False
     after: str = ""
     trouble: str = ""
+    answer: str | None = None
+    is_granted: bool = False
 
     def covers(self, attempt: int) -> bool:
         """Whether it lets this attempt begin."""

@@ -79,7 +79,7 @@ _new_key = partial(tuple.__new__, EffectKey)
 @fast_init
 @frozen
 class AskModel:
-    """Ask the model to answer the conversation."""
+    """Ask the model to answer the conversation. It is offered `tools`, of all that are `known`."""
 
     turn: int
     attempt: int
@@ -87,11 +87,16 @@ class AskModel:
     tools: tuple[ToolSpec, ...] = field(repr=False)
     generation_kwargs: FrozenDict[str, object]
     path: Path = ()
+    known: tuple[ToolSpec, ...] = field(default=(), repr=False)
 
     def _key(self) -> EffectKey:
         return _new_key(("model", self.turn, 0, self.attempt, self.path))
 
     key: EffectKey = field(init=False, eq=False, repr=False, default=Factory(_key, takes_self=True))
+
+    def secrets(self) -> dict[str, frozenset[str]]:
+        """The secret parameters by tool: a model may also call one that it is not offered now."""
+        return {tool.name: tool.masked for tool in (*self.known, *self.tools) if tool.masked}
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""

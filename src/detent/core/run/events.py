@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
-from detent.core.chat.messages import ToolCall
+from detent.core.chat.labels import labels_of
+from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.run.approval import Binding, Decision, Principal, Verdict
 from detent.core.run.refs import CallRef
@@ -182,6 +183,29 @@ class CancelRequested:
     reason: str
 
 
+def _is_of_a_user(event: object, attribute: object, message: ChatMessage) -> None:
+    if message.role is not ChatRole.USER:
+        raise ValueError(f"what is said to a run is a user's message, got {message.role}")
+    labels_of([message])  # raises where these are none
+
+
+@frozen
+class MessageReceived:
+    """A user has said something more to a run that goes on. The model reads it when next asked.
+
+    So it stands between no call and its result, and an answer that was given without it is not the
+    last one, as far as the limits let the run go on. `by` says who, `at` when, in seconds since
+    1970.
+
+    Raises:
+        ValueError: it is not of a user, or its labels are none.
+    """
+
+    message: ChatMessage = field(validator=_is_of_a_user)
+    by: str | None = None
+    at: float | None = None
+
+
 @frozen
 class AnswerRejected:
     """Somebody is not content with the answer by which the run has just ended in this turn.
@@ -217,6 +241,7 @@ Event: TypeAlias = (
     | ToolLost
     | Resumed
     | CancelRequested
+    | MessageReceived
     | AnswerRejected
     | HappenedInside
 )

@@ -322,6 +322,7 @@ class Run(Generic[S]):
     `calls_inside` counts the calls that agents inside have made. `started_by` says who has begun
     it, `labels` what its tools have brought along: what the model makes from then on bears them.
     `spent` is what the calls take of budgets that have run or may run, those inside as well.
+    `unread` is what users have said that the model has not been given yet.
     """
 
     id: str
@@ -343,6 +344,7 @@ class Run(Generic[S]):
     started_by: str | None = None
     labels: tuple[str, ...] = ()
     spent: Amounts = NOTHING
+    unread: tuple[ChatMessage, ...] = ()
 
     @property
     def calls(self) -> int:

@@ -38,6 +38,8 @@ STANDING_FOR: dict[type, frozenset[type]] = {
 
 def is_type(declared: object) -> bool:
     """Whether `declared` can stand as the type of a value."""
+    if declared is Union:  # from Python 3.14 on it is a class
+        return False
     known = isinstance(declared, type | NewType) or declared is Any
     return known or get_origin(declared) is not None
 

@@ -35,6 +35,9 @@ BITS_MAX = 14_000
 """How large an integer may be: like Python, the library reads no number of more than 4,300 digits;
 of a larger one it says anything."""
 
+FAULTS_MAX = 20
+"""Nobody reads more, and each costs the model tokens."""
+
 EXPLAINED_MAX = 11
 """How deep a value may be where it is said what is wrong with forms in forms, each some two levels
 deep: to look at the options of all of them takes twice as long with each form more."""
@@ -135,6 +138,10 @@ class Validator:
         except ValueError:
             return False
 
+    def fits_json(self, value: object) -> bool:
+        """As `fits`, of what is known to be JSON and is not looked through for that once more."""
+        return self._compiled.is_valid(value)
+
     def faults(self, value: object, whole: str = "the arguments") -> list[str]:
         """One sentence for each way in which the value, which is called `whole`, does not fit."""
         try:
@@ -146,9 +153,11 @@ class Validator:
             return [f"{whole} cannot be checked: {error}"]
         explainer = _Explainer(self.schema, value, whole)
         try:
-            return list(dict.fromkeys(explainer.sentences(errors)))
+            told = list(dict.fromkeys(explainer.sentences(errors)))
         except LookupError:  # a reference that only the library follows: it says it in its words
-            return [f"{whole} do not fit: {error.message[:200]}" for error in errors]
+            told = [f"{whole} do not fit: {error.message[:200]}" for error in errors]
+        more = len(told) - FAULTS_MAX
+        return told if more <= 0 else [*told[:FAULTS_MAX], f"and {more} more are wrong"]
 
 
 def faults(value: object, schema: Schema) -> list[str]:
@@ -180,7 +189,8 @@ def require_json(value: object, depth: int = DEPTH_MAX) -> None:
         if not depth:
             raise ValueError(f"more than {DEPTH_MAX} levels deep")
         for item in value.values() if isinstance(value, dict) else value:
-            if type(item) not in HARMLESS:  # most arguments are: to look saves a call for each
+            kind = type(item)  # most arguments are harmless: to look saves a call for each
+            if kind not in HARMLESS and not (kind is int and item.bit_length() <= BITS_MAX):
                 require_json(item, depth - 1)
     elif isinstance(value, float) and not isfinite(value):
         raise ValueError(f"JSON has no {value}")

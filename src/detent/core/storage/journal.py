@@ -140,7 +140,7 @@ def progress_mark(run: Run[Any]) -> str:
         mark += f" {type(slot.status).__name__}"
         if isinstance(slot.status, Delegated):
             mark += f"({progress_mark(slot.status.run)})"
-    return mark
+    return f"{mark} {len(run.unread)} unread" if run.unread else mark
 
 
 KINDS: Mapping[str, type[Event]] = {one.__name__: one for one in get_args(Event)}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TypeAlias, cast
 
-from attrs import evolve, field, frozen
+from attrs import astuple, evolve, field, frozen
 
 from detent.core.chat.json import messages_from_json
 from detent.core.chat.messages import ChatMessage, ToolCall, frozen_mapping
@@ -270,7 +270,20 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
     """
     if faults := mismatches(spec, snapshot.agent, snapshot.run, snapshot.slots):
         raise SnapshotMismatchError(faults)
-    return run_from_json(spec, snapshot.run)
+    run = run_from_json(spec, snapshot.run)
+    # RULE: of less than nothing, limits and budgets would have more left than they give
+    if not all(number >= 0 for _, inner in runs_in(run) for number in _counted(inner)):
+        raise StoredDataError(f"the snapshot of run {run.id!r} counts to less than nothing")
+    return run
+
+
+def _counted(run: Run[Any]) -> Iterator[float]:
+    """What a run knows of how often, and how much."""
+    yield from (run.turn, run.cost, run.calls_inside, run.invalid_answers, run.given_up)
+    yield from (*astuple(run.usage), *run.tool_call_counts.values(), *run.spent.values())
+    yield getattr(run.phase, "attempt", 0)
+    for slot in run.slots:
+        yield from (getattr(slot.status, "attempt", 0), *slot.spends.values())
 
 
 def overruled(run: Run[Any], later: Run[Any]) -> list[str]:

@@ -65,4 +65,4 @@ class _Filling:
         if test is None:
             named = {key: self._root[key] for key in DEFINITIONS if key in self._root}
             test = self._tests[id(option)] = Validator({**named, **option})
-        return test.fits(value)
+        return test.fits_json(value)

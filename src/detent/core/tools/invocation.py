@@ -18,7 +18,7 @@ from detent.core.state.state import BaseState, State
 from detent.core.tools import wording
 from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.masking import masked
-from detent.core.tools.redaction import redacted, without_secrets
+from detent.core.tools.redaction import all_without_secrets, redacted, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
 from detent.core.tools.tool import Tool
 from detent.core.values.fast_values import fast_init
@@ -206,8 +206,10 @@ def without_hidden(call: ToolCall, tool: Tool) -> ToolCall:
 def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
     """One sentence for each way in which the call's arguments are not what the tool takes."""
     if call.unreadable is not None:
-        return [wording.arguments_unreadable(call.unreadable)]
+        # RULE: where a secret begins and ends in what cannot be read, nobody knows
+        why = "it is not shown, as some are secret" if tool.masked else call.unreadable
+        return [wording.arguments_unreadable(why)]
     if tool.fits(call.arguments):
         return []
     found = faults(call.arguments, tool.spec.parameters)
-    return [without_secrets(text, call.arguments, tool.masked) for text in found]
+    return all_without_secrets(found, call.arguments, tool.masked)

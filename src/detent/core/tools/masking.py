@@ -27,6 +27,32 @@ def masked(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, An
     return {name: MASK if name in names else value for name, value in arguments.items()}
 
 
+def masked_data(data: Any, names: Collection[str]) -> Any:
+    """Stored data as people may see it: of each call, and of what is decided, without `names`.
+
+    Nor with what a model has written of a call that cannot be read, if some of it is secret, nor
+    with what somebody has signed: the arguments stand in both.
+    """
+    match data:
+        case Mapping() if names:
+            hidden = {"unreadable"} if data.get("secret") else {"proof"} if "name" in data else ()
+            return {
+                key: masked(part, names)
+                if key in _ARGUMENTS and isinstance(part, Mapping)
+                else MASK
+                if key in hidden and part
+                else masked_data(part, names)
+                for key, part in data.items()
+            }
+        case list() | tuple():
+            return [masked_data(part, names) for part in data]
+        case _:
+            return data
+
+
+_ARGUMENTS = frozenset({"arguments", "final_tool_params"})
+
+
 def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str]]) -> ChatMessage:
     """The message, whose calls know which of their arguments are secret, by their tools' names."""
     calls = [evolve(call, secret=names.get(call.tool_name, ())) for call in message.tool_calls]

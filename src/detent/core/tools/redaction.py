@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from html import escape
 from inspect import isroutine
-from itertools import accumulate
+from itertools import accumulate, islice
 from string import ascii_lowercase, ascii_uppercase, punctuation, whitespace
 from typing import NamedTuple, TypeAlias
 from unicodedata import normalize
@@ -34,14 +34,26 @@ LONG = 24
 SECRET = 8
 """The same of a secret."""
 
-MANY = 16
-"""Of no more texts than these it is asked first whether they are there at all."""
+MANY = 32
+"""So many texts of one size are looked for one by one."""
+
+MOST = 10_000
+"""A text in which values stand at more places says nothing to anybody without them."""
+
+CHUNK = 16_384
+"""So many places are looked at before another thread has its turn."""
 
 FEW = 64
 """So many blocks of a text are looked for one by one."""
 
 SIGNS = punctuation + whitespace
 """What makes no longer word with anything around it."""
+
+BETWEEN = "\x1f"
+"""Stands between texts that are looked through together: ASCII has it for that, and no word."""
+
+TOKEN = re.compile(r"\d+|[^\W\d_]+|.", re.DOTALL)
+"""A number, a word, or a sign: what stands alone is made of whole ones."""
 
 ALIKE = str.maketrans(ascii_uppercase, ascii_lowercase)
 """A secret is one in small letters, too."""
@@ -81,13 +93,23 @@ def without_secrets(text: str, arguments: Mapping[str, object], names: Collectio
     return _without(text, _found(parts, text.translate(ALIKE), SECRET))
 
 
+def all_without_secrets(
+    texts: Sequence[str], arguments: Mapping[str, object], names: Collection[str]
+) -> list[str]:
+    """As `without_secrets`, many texts in one go: what is to be looked for is made but once."""
+    return without_secrets(BETWEEN.join(texts), arguments, names).split(BETWEEN) if texts else []
+
+
 def _without(text: str, spans: Iterable[Span]) -> str:
     """The text with names in place of what stands at `spans`."""
     pieces: list[str] = []
-    at = 0
+    at, found = 0, list(islice(spans, MOST + 1))
+    if len(found) > MOST:
+        names = ", ".join(f"<{name}>" for name in dict.fromkeys(name for _, _, name in found))
+        return f"(withheld: {names} in more than {MOST} places)"
     # The longest of those that start together comes first, and all that overlap go as one: else
     # the end of a value would stay behind where another one begins in the middle of it.
-    for start, end, name in sorted(spans, key=_first_and_longest):
+    for start, end, name in sorted(found, key=_first_and_longest):
         if start >= at:
             pieces += (text[at:start], f"<{name}>")
         at = max(at, end)
@@ -116,19 +138,48 @@ def _found(parts: Mapping[Part, str], text: str, most: int) -> Iterator[Span]:
         is_word = len(literal) < SHORT and literal.strip(SIGNS)
         by_text = alone if is_apart or is_word else anywhere if len(literal) <= most else long
         by_text.setdefault(literal, name)
-    yield from _whole(alone, text, is_apart=True)
-    yield from _whole(anywhere, text, is_apart=False)
+    yield from _alone(alone, text)
+    yield from _whole(anywhere, text)
     yield from _pieces(long, text, most)
 
 
-def _whole(texts: Mapping[str, str], text: str, *, is_apart: bool) -> Iterator[Span]:
-    """Where each of `texts` stands, or where it stands alone; each with its name."""
+def _alone(texts: Mapping[str, str], text: str) -> Iterator[Span]:
+    """Where each of `texts` makes no longer word, and no longer number, with what is around it.
+
+    There are as many passes as they have numbers of tokens, which in a number are seven at most.
+    """
+    tokens = TOKEN.findall(text) if texts else []
+    there = set(tokens)
+    by_count: dict[int, dict[tuple[str, ...], str]] = {}
+    for literal, name in texts.items():
+        parts = tuple(TOKEN.findall(literal))
+        if there.issuperset(parts):
+            by_count.setdefault(len(parts), {})[parts] = name
+    starts = list(accumulate(map(len, tokens), initial=0)) if by_count else []
+    for count, wanted in by_count.items():
+        windows = zip(*(islice(tokens, first, None) for first in range(count)), strict=False)
+        for run in re.finditer(b"\1", _marked(map(wanted.__contains__, windows))):
+            place, end = run.start(), run.start() + count
+            yield starts[place], starts[end], wanted[tuple(tokens[place:end])]
+
+
+def _whole(texts: Mapping[str, str], text: str) -> Iterator[Span]:
+    """Where each of `texts` stands, with its name; what overlaps itself is one span."""
     by_size: dict[int, dict[str, str]] = {}
     for literal, name in texts.items():
-        if len(texts) > MANY or literal in text:
-            by_size.setdefault(len(literal), {})[literal] = name
+        by_size.setdefault(len(literal), {})[literal] = name
     for size, wanted in by_size.items():
-        yield from _at(wanted, text, size, is_apart=is_apart)
+        if len(wanted) > MANY:
+            yield from _at(wanted, text, size)
+            continue
+        for literal, name in wanted.items():
+            start = text.find(literal)
+            while start >= 0:
+                last = start
+                while (further := text.rfind(literal, last + 1, last + 2 * size - 1)) >= 0:
+                    last = further
+                yield start, last + size, name
+                start = text.find(literal, last + size)
 
 
 def _pieces(texts: Mapping[str, str], text: str, size: int) -> Iterator[Span]:
@@ -146,7 +197,7 @@ def _pieces(texts: Mapping[str, str], text: str, size: int) -> Iterator[Span]:
         pieces = _windows(literal, size)
         common = pieces if ours is None else filter(ours.__contains__, pieces)
         wanted |= dict.fromkeys(common, name)
-    return _at(wanted, text, size, is_apart=False)
+    return _at(wanted, text, size)
 
 
 def _has_one(literal: str, blocks: Collection[str], size: int) -> bool:
@@ -162,27 +213,20 @@ def _windows(text: str, size: int) -> Iterator[str]:
     return map(text.__getitem__, map(slice, starts, ends))
 
 
-def _at(wanted: Mapping[str, str], text: str, size: int, *, is_apart: bool) -> Iterator[Span]:
+def _at(wanted: Mapping[str, str], text: str, size: int) -> Iterator[Span]:
     """Where one of the texts stands that are wanted, all of one size; what overlaps is one span."""
     if not wanted:
         return
-    begins = bytes(map(wanted.__contains__, _windows(text, size)))  # for each place, 1 or 0
-    overlapping = b"(?:\0{0,%d}\1)*+" % max(size - 2, 0)
-    for run in re.finditer(b"\1" if is_apart else b"\1" + overlapping, begins):
-        start, end = run.start(), run.end() - 1 + size
-        if not is_apart or _stands_alone(text, start, end):
-            yield start, end, wanted[text[start : start + size]]
+    begins = _marked(map(wanted.__contains__, _windows(text, size)))
+    for run in re.finditer(b"\1(?:\0{0,%d}\1)*+" % max(size - 2, 0), begins):
+        start = run.start()
+        yield start, run.end() - 1 + size, wanted[text[start : start + size]]
 
 
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether it makes no longer word, and no longer number, with what is around it."""
-    before, after = text[start - 1 : start], text[end : end + 1]
-    return not (_are_of_one(before, text[start]) or _are_of_one(text[end - 1], after))
-
-
-def _are_of_one(left: str, right: str) -> bool:
-    both = left + right
-    return len(both) > 1 and both.isalnum() and left.isdecimal() == right.isdecimal()
+def _marked(are_there: Iterator[bool]) -> bytes:
+    """For each place 1 or 0."""
+    # in one go it would be one call of C, which no other thread can interrupt
+    return b"".join(iter(lambda: bytes(islice(are_there, CHUNK)), b""))
 
 
 def _unknown(spans: Iterable[Span], kept: Sequence[Span]) -> Iterable[Span]:

@@ -19,7 +19,7 @@ from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.masking import masked_in
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.signature import Signature, ToolFunction, signature_of
-from detent.core.tools.version import hashed, json_of
+from detent.core.tools.version import form_of, hashed, json_of
 from detent.core.tools.wiring import (
     Input,
     Output,
@@ -162,7 +162,7 @@ class Tool:
         parts = (self.name, self.description, self.parameters, self.function)
         filled = [(item.key, item.parameter) for item in self.inputs]
         gives = [(item.key, item.source, item.handler) for item in self.outputs]
-        own = json_of(self.signature.defaults)  # those of what the state may leave out, too
+        own = form_of(self.signature.defaults)  # those of what the state may leave out, too
         wired = (filled, gives, self.outputs_to_string, own, self.retries.times, self.binds)
         return (*parts, *wired)
 

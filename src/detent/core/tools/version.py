@@ -57,10 +57,26 @@ def rule_of(value: object, deep: int = 0) -> object:
     options = {
         name: rule_of(getattr(value, name, None), deep + 1) for name in field_names(kind) or ()
     }
+    return [kind.__qualname__, options, _codes(kind)]
+
+
+def form_of(value: object, deep: int = 0) -> object:
+    """What a function has been given beforehand: as JSON, and else as `rule_of` has it."""
+    known = json_of(value)
+    if known != f"<{type(value).__qualname__}>" or deep == DEEP:
+        return known
+    if isinstance(value, Mapping):
+        return {str(key): form_of(value[key], deep + 1) for key in value}
+    if isinstance(value, list | tuple):
+        return [form_of(item, deep + 1) for item in value]
+    return rule_of(value, deep)
+
+
+def _codes(kind: type) -> dict[str, CodeType]:
+    """The code of a class, by the names of its functions."""
     # what attrs makes beside them has another code in every process
     names = [name for name in dir(kind) if name == "__call__" or not name.startswith("__")]
-    own = {name: one.__code__ for name in names if isfunction(one := getattr(kind, name, None))}
-    return [kind.__qualname__, options, own]
+    return {name: one.__code__ for name in names if isfunction(one := getattr(kind, name, None))}
 
 
 def _plain(value: object) -> object:
@@ -72,6 +88,8 @@ def _plain(value: object) -> object:
         return [value.co_code.hex(), value.co_names, value.co_consts]
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, complex):
+        return str(value)
     if isinstance(value, set | frozenset):  # which has another order in every process
         return sorted(map(repr, value))
     return list(_function(value)) if callable(value) else type(value).__qualname__
@@ -80,13 +98,18 @@ def _plain(value: object) -> object:
 def _function(function: Callable[..., Any]) -> Iterator[object]:
     """Its name, its code, and those of what it wraps. Not its module: a script has another one."""
     if isinstance(function, partial):
-        yield from (function.func, json_of(function.args), json_of(function.keywords))
+        yield from (function.func, form_of(function.args), form_of(function.keywords))
         return
     yield getattr(function, "__qualname__", type(function).__qualname__)
     own = getattr(function, "__func__", function)  # a method's object counts by its class
     if not hasattr(own, "__code__") and not isinstance(own, type):
         own = type(function).__call__
     yield getattr(own, "__code__", None)
+    owner = getattr(function, "__self__", None if hasattr(function, "__code__") else function)
     yield type(getattr(function, "__self__", None)).__qualname__
+    # one that stands alone says no more than its code does
+    helpers = _codes(owner if isinstance(owner, type) else type(owner))
+    if len(helpers) > 1:
+        yield helpers
     if (wrapped := getattr(function, "__wrapped__", None)) is not None:
         yield wrapped

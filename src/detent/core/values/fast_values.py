@@ -9,7 +9,7 @@ one of its own class; nobody else has seen it by then. This module alone makes c
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import WRAPPER_ASSIGNMENTS, update_wrapper
 from typing import Any, TypeVar
 
 from attrs import NOTHING, fields
@@ -49,7 +49,7 @@ def fast_init(kind: type[T]) -> type[T]:
         "self.__class__ = KIND",
         names=names,
     )
-    update_wrapper(init, kind.__init__)  # for `inspect` and `typing` to find what its names mean
+    update_wrapper(init, kind.__init__, (*WRAPPER_ASSIGNMENTS, "__annotations__"))  # for `typing`
     type.__setattr__(kind, "__init__", init)
     return kind
 
@@ -58,12 +58,14 @@ def fast_evolve(kind: type[Any]) -> Callable[..., Any]:
     """`attrs.evolve` for instances of one frozen class, whose fields have no converters."""
     every = [field.name for field in fields(kind)]
     evolve: Callable[..., Any] = _function(
-        f"evolve(value, *, {', '.join(f'{name}=KEPT' for name in every)})",
+        "evolve(value, **changes)",
         "new = TWIN()",
-        *(f"new.{name} = value.{name} if {name} is KEPT else {name}" for name in every),
+        *(f"new.{name} = value.{name}" for name in every),
+        "for name in changes:",  # a name that it has not is an AttributeError
+        "    setattr(new, name, changes[name])",
         "new.__class__ = KIND",
         "return new",
-        names={"KEPT": object(), "KIND": kind, "TWIN": _twin(kind)},
+        names={"KIND": kind, "TWIN": _twin(kind)},
     )
     return evolve
 

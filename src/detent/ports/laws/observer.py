@@ -24,6 +24,7 @@ from detent.core.run.events import (
     HappenedInside,
     HumanDecided,
     Judged,
+    MessageReceived,
     ModelFailed,
     ModelReplied,
     Resumed,
@@ -109,6 +110,7 @@ def _an_eventful_life(spec: AgentSpec[State]) -> tuple[Event, ...]:
     return (
         ModelReplied(1, 1, reply),
         Judged(PAY, Ask("it costs money"), binding=bound),
+        MessageReceived(ChatMessage.from_user("and quickly")),
         ToolStarted(LOOK, 1, at=0.0),
         ToolRaised(LOOK, 1, ToolFault("raised", "not yet", retryable=True), at=0.0, chance=0.5),
         ClockTicked(3600.0),

@@ -75,8 +75,8 @@ def app(monkeypatch: pytest.MonkeyPatch, *lines: Any, **options: Any) -> str:
     return "the_app:agents"
 
 
-def call(*words: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, ["runs", *words])
+def call(*words: str, code: int = 0, keys: str | None = None) -> Result:
+    result = CliRunner().invoke(main, ["runs", *words], input=keys)
     assert result.exit_code == code, result.output
     return result
 

@@ -154,7 +154,7 @@ def test_a_database_is_a_store(postgres_url: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("DETENT_STORE", postgres_url)
 
     assert [one["run_id"] for one in document("pending", name)["pending"]] == [name]
-    call("decide", name, "--confirm", "--app", app(monkeypatch))
+    call("decide", name, "--confirm", "--unseen", "--app", app(monkeypatch))
     call("cancel", name)
     assert document("show", name)["notes"][-1] == "cancelled: cancelled at the command line"
     store.delete(name)
@@ -190,7 +190,7 @@ def test_what_is_sealed_is_read_by_the_journal_of_its_agent(
     assert "--store app:" in call("show", "secret").stdout
     assert "--store app:" in call("cancel", "secret", code=2).stderr
     assert "user: Pay Bob" in call("show", "secret", "--store", "app:sealing").stdout
-    call("decide", "secret", "--confirm", "--app", "sealing", "--store", "app:sealing")
+    call("decide", "secret", "--confirm", "--unseen", "--app", "sealing", "--store", "app:sealing")
     call("cancel", "secret", "--store", "app:sealing")
     assert Runs(sealed, clerk(None).spec).at("secret").outcome is not None
 

@@ -46,12 +46,12 @@ def test_a_stranger_finds_what_waits_decides_and_sees_it_go_on(site: Site) -> No
     assert (listed["run_id"], listed["pending"]) == ("one", ["pay"])
     found = call("pending")
     asked = found.stdout
-    assert "To decide: detent runs decide one --confirm, or --reject" in found.stderr
+    assert "To decide: detent runs decide one --digest " in found.stderr
     assert 'to = "Ann"' in asked
     assert "s3cret-value" not in asked
     assert "waits for a human" in call("show", "on").stdout
 
-    decided = call("decide", "on", "--confirm")
+    decided = call("decide", "on", "--confirm", "--unseen")
     told = "pay is decided about by local; the host goes on with it, see detent runs watch one"
     assert told in decided.stderr
     lines = call("watch", "one", "--json").stdout.splitlines()
@@ -80,7 +80,7 @@ def test_each_way_to_decide(words: list[str], paid: list[int], site: Site) -> No
     site.wait_for("one")
     assert (said["decided"]["tool_name"], said["pending"]) == ("pay", [])
     assert [one["amount"] for one in site.paid] == paid
-    assert "no call waits" in call("decide", "one", "--confirm", code=4).stderr
+    assert "no call waits" in call("decide", "one", "--confirm", "--unseen", code=4).stderr
 
 
 def test_arguments_that_do_not_fit_are_refused(site: Site) -> None:
@@ -103,7 +103,7 @@ def test_watch_tells_what_comes_also_after_a_cut(site: Site) -> None:
             if entry["status"] == "waiting" and not said.is_alive():
                 said.start()
 
-    said = Thread(target=lambda: call("decide", "one", "--confirm"))
+    said = Thread(target=lambda: call("decide", "one", "--confirm", "--unseen"))
     watching()
     said.join()
     assert seen == [*range(len(seen))]
@@ -124,6 +124,16 @@ def test_cancel_ends_a_run_once(site: Site) -> None:
     assert "no run 'x' in the host at http://" in call("show", "x", code=5).stderr
 
 
+def test_more_is_said_over_a_host(site: Site) -> None:
+    """To the run while it goes on, and in a new one behind its end."""
+    assert document("send", "one", "in euros") == {"run_id": "one"}
+    call("send", "one", "x", "--by", "me", code=2)
+    call("cancel", "one")
+    site.wait_for("one")
+    behind = document("send", "one", "more")["run_id"]
+    assert behind.startswith("one.")
+
+
 @pytest.mark.parametrize("command", ["resume", "fork", "replay", "clean", "backup", "verify"])
 def test_what_works_on_a_store_alone_says_so(command: str, site: Site) -> None:
     """No other store is taken in the place of the host."""
@@ -136,7 +146,7 @@ def test_a_store_that_is_said_comes_before_a_host_that_is_not(site: Site, path: 
     """Both on one line are a mistake; so is who one is at a host, where there is none."""
     assert "order-1" in call("list", "--store", path).stdout
     call("list", "--store", path, "--host", site.url, code=2)
-    call("decide", "one", "--confirm", "--by", "eve", code=2)
+    call("decide", "one", "--confirm", "--unseen", "--by", "eve", code=2)
 
 
 def test_a_token_says_who_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -32,12 +32,73 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     waits = call("resume", "order-1", "--app", the_app, code=3).output
     assert "it waits for a human: pay; see detent runs pending order-1" in waits
-    assert "digest" not in call("decide", "order-1", "--confirm", "--app", the_app).output
+    refused = call("decide", "order-1", "--confirm", "--app", the_app, code=REFUSED).output
+    (asked,) = document("pending", "order-1", "--app", the_app)["pending"]
+    assert f"if it is about this, say so: --digest {asked['digest'][:12]}" in refused
+    seen = ("--digest", asked["digest"][:12])
+    assert "digest" not in call("decide", "order-1", "--confirm", *seen, "--app", the_app).output
     assert document("show", "order-1")["turns"][0]["calls"][1]["said"] == ["confirmed by ada"]
     ended = document("resume", "order-1", "--app", the_app)
 
     assert (ended["exit_reason"], ended["text"]) == ("text", "Paid.")
     assert document("show", "order-1")["status"] == "done"
+
+
+def test_a_yes_is_to_the_question_that_was_seen(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was shown has lapsed, and the model has asked for another call by the same id."""
+    the_app = app(monkeypatch, said(ToolCall("pay", {"amount": 9000}, "call_1_1")))
+    (seen,) = document("pending", "order-1", "--app", the_app)["pending"]
+    digest = seen["digest"][:12]
+    assert f"--digest {digest} --confirm" in call("pending", "order-1", "--app", the_app).stderr
+    call("decide", "order-1", "--reject", "--app", the_app)
+    call("resume", "order-1", "--app", the_app, code=3)
+
+    for wrong in (["--digest", digest], ["--digest", digest[:4]], []):
+        call("decide", "order-1", "--confirm", *wrong, "--app", the_app, code=REFUSED)
+
+    (asked,) = document("pending", "order-1", "--app", the_app)["pending"]
+    assert asked["arguments"]["amount"] == 9000
+
+
+@pytest.mark.parametrize(("key", "code"), [("y\n", 0), ("n\n", REFUSED), ("", 1)])
+def test_a_terminal_shows_what_waits_and_asks(
+    path: str, monkeypatch: pytest.MonkeyPatch, key: str, code: int
+) -> None:
+    """Where no digest says what was seen. Only a yes to that is one."""
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+
+    asked = call("decide", "order-1", "--confirm", "--app", app(monkeypatch), code=code, keys=key)
+
+    assert "amount = 5" in asked.output
+    assert "Is it about this?" in asked.stderr
+    assert (document("list", "--status", "waiting")["runs"] == []) == (code == 0)
+
+
+def test_a_change_names_what_changes_and_the_whole_is_shown(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other arguments stay; nothing secret is printed, old or new."""
+    tail = ("--by", "Ada", "--app", app(monkeypatch))
+    told = call("decide", "order-1", "pay", "--modify", '{"amount": 1}', "--unseen", *tail).stderr
+
+    assert 'pay is to run with {"amount": 1, "pin": "********"}' in told
+    decided = document("show", "order-1")["turns"][0]["calls"][1]
+    assert decided["arguments"] == {"amount": 1, "pin": "********"}
+
+
+def test_a_module_that_is_misspelt_is_told_with_the_one_of_this_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder without any says so."""
+    monkeypatch.chdir(tmp_path)
+    none = call("resume", "o", "--app", "bokks:agent", code=2).stderr
+    assert "which has no Python file" in " ".join(none.split())
+    (tmp_path / "books.py").write_text("", encoding="utf-8")
+
+    told = call("resume", "o", "--app", "bokks:agent", code=2).stderr
+    assert "there is no module 'bokks'; did you mean books:agent?" in told
+    far = " ".join(call("resume", "o", "--app", "zzz:agent", code=2).stderr.split())
+    assert "which has books, nor is one installed" in far
 
 
 def test_a_no_and_a_yes_are_neither(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +115,7 @@ def test_the_name_of_a_tool_is_no_id_that_a_model_has_made(
     """Who decides about `look` does not mean the payment that the model has called so."""
     begin(SQLiteJournal(path), "trap", said(ToolCall("pay", {"amount": 5}, "look")))
 
-    call("decide", "trap", "look", "--confirm", "--app", app(monkeypatch), code=REFUSED)
+    call("decide", "trap", "look", "--confirm", "--unseen", "--app", app(monkeypatch), code=REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +130,7 @@ def test_other_decisions(
     path: str, monkeypatch: pytest.MonkeyPatch, words: list[str], status: str, result: str
 ) -> None:
     """A no, an answer, and other arguments."""
-    call("decide", "order-1", "pay", *words, "--by", "Ada", "--app", app(monkeypatch))
+    call("decide", "order-1", "pay", *words, "--unseen", "--by", "Ada", "--app", app(monkeypatch))
 
     decided = document("show", "order-1")["turns"][0]["calls"][1]
     assert "by Ada" in decided["said"][0]
@@ -88,8 +149,8 @@ def test_decisions_that_do_not_count_are_refused(
 
     call("decide", "order-1", "--confirm", "--digest", "x", *tail, code=4)
     call("decide", "order-1", "--modify", '{"amount": "x"}', *tail, code=4)
-    call("decide", "talk-1", "--confirm", *tail, code=4)
-    call("decide", "order-1", "look", "--confirm", *tail, code=4)
+    call("decide", "talk-1", "--confirm", "--unseen", *tail, code=4)
+    call("decide", "order-1", "look", "--confirm", "--unseen", *tail, code=4)
     for wrong in (["--modify", "x"], ["--modify", "[]"], [], ["--confirm", "--respond", "x"]):
         call("decide", "order-1", *wrong, *tail, code=2)
     assert document("list", "--status", "waiting")["runs"][0]["run_id"] == "order-1"
@@ -100,17 +161,26 @@ def test_two_calls_that_wait_are_told_apart(path: str, monkeypatch: pytest.Monke
     begin(SQLiteJournal(path), "two", said(PAY, PAY))
     tail = ["--app", app(monkeypatch)]
 
-    assert "call_1_1" in call("decide", "two", "--confirm", *tail, code=2).stderr
-    left = document("decide", "two", "call_1_1", "--confirm", *tail)["pending"]
+    assert "call_1_1" in call("decide", "two", "--confirm", "--unseen", *tail, code=2).stderr
+    left = document("decide", "two", "call_1_1", "--confirm", "--unseen", *tail)["pending"]
     assert [one["call_id"] for one in left] == ["call_1_0"]
-    document("decide", "two", "--confirm", *tail)
-    assert "no call waits" in call("decide", "two", "--confirm", *tail, code=4).stderr
-    assert "no call c9 waits" in call("decide", "two", "c9", "--confirm", *tail, code=4).stderr
+    document("decide", "two", "--confirm", "--unseen", *tail)
+    again = call("decide", "two", "--confirm", "--unseen", "--by", "Bob", *tail, code=4).stderr
+    assert "no call waits for a human: pay was confirmed by " in again
+    assert (
+        "no call c9 waits"
+        in call("decide", "two", "c9", "--confirm", "--unseen", *tail, code=4).stderr
+    )
 
 
 def test_what_needs_code_says_so(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a module without an agent, or without this one, is told from one with it."""
-    for words in (["resume", "o"], ["fork", "o"], ["replay", "o"], ["decide", "o", "--confirm"]):
+    for words in (
+        ["resume", "o"],
+        ["fork", "o"],
+        ["replay", "o"],
+        ["decide", "o", "--confirm", "--unseen"],
+    ):
         assert "--app module:name" in call(*words, code=2).stderr
     for wrong in ("no_such_module_here", "json:nothing", "json", "json:dumps", "os:sep"):
         assert f"Error: {wrong}" in call("resume", "o", "--app", wrong, code=2).stderr
@@ -206,3 +276,23 @@ def test_fork_replay_and_diff(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert document("replay", "talk-1", "--app", the_app)["equal"]
     changed = app(monkeypatch, confirmation_strategies={})
     assert not document("replay", "order-1", "--app", changed, code=1)["equal"]
+
+
+def test_more_is_said_without_code(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model reads it when it is next asked; what has ended is told nothing."""
+    monkeypatch.setenv("LOGNAME", "ada")
+    assert "run order-1 is told" in call("send", "order-1", "in euros").output
+    length = document("show", "order-1")["entries"]
+    assert document("send", "order-1", "today", "--by", "bob") == {
+        "run_id": "order-1",
+        "entries": length + 1,
+    }
+    assert document("show", "order-1")["notes"][-2:] == ["said: in euros", "said: today"]
+
+    the_app = app(monkeypatch, said(text="Paid."))
+    call("decide", "order-1", "--confirm", "--app", the_app)
+    assert document("resume", "order-1", "--app", the_app)["text"] == "Paid."
+    store = SQLiteJournal(path)
+    messages = Runs(store, clerk(store).spec).at("order-1").messages
+    assert [one.text for one in messages][-3:] == ["in euros", "today", "Paid."]
+    assert "has ended already" in call("send", "order-1", "x", code=REFUSED).stderr

@@ -29,6 +29,9 @@ from detent.hosts import EffectsRefusedError, HostRefusal, TemporalHost
 from tests.adapters.hosts.engines.sites import Site, site_of
 from tests.examples.loading import example
 
+pytestmark = pytest.mark.filterwarnings("ignore:Cannot find activity to cancel")
+"""Temporal's library warns where the server cancels an activity that has just been completed."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:

@@ -29,7 +29,7 @@ from detent.adapters.testing.proofs.properties import (
 )
 from detent.adapters.testing.proofs.transitions import Small
 from detent.adapters.testing.simulation.scenarios import Scenario
-from detent.approvals import Allow, Ask
+from detent.approvals import Allow, Answers, Ask, Grant
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.effects import Policy
 from detent.core.run.output_type import OutputType
@@ -307,6 +307,37 @@ def test_a_world_in_which_nothing_could_happen_is_refused(
     ]
     with pytest.raises(ValueError, match=told):
         check(AgentSpec(State({}), by_name(tools)), claim, **given)
+
+
+def test_humans_say_that_a_yes_counts_for_more_where_they_may() -> None:
+    """Such a yes is one to each call that it covers; a question that takes none is always put."""
+
+    def ask_each(call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
+        return Ask(answers=Answers(remember="call"))
+
+    def has_no_grants(run: Run[Any]) -> bool:
+        return not run.grants
+
+    freely, each = (
+        evolve(SPEC, policies=FrozenDict(pay=policy)) for policy in (always_ask, ask_each)
+    )
+    claims = (never_runs_unapproved("pay"), always(has_no_grants))
+    alone = check(freely, *claims, calls=1)
+    assert "where each yes is to one call" in str(alone)
+    assert "each yes" not in str(check(each, *claims, calls=1, remember=True))
+    more = check(freely, claims[0], calls=1, remember=True)
+    assert more.states > alone.states
+    with pytest.raises(Refuted, match="has_no_grants"):
+        check(freely, *claims, calls=1, remember=True)
+
+
+def test_a_grant_that_covers_another_tool_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim counts by itself what a human has said yes to."""
+    monkeypatch.setattr(Grant, "covers", lambda *_: True)
+    spec = evolve(SPEC, policies=FrozenDict(pay=always_ask, look=always_ask))
+
+    with pytest.raises(Refuted, match="nobody has approved"):
+        check(spec, never_runs_unapproved("look"), calls=1, remember=True)
 
 
 def test_a_world_in_which_nothing_happens_proves_nothing() -> None:

@@ -250,10 +250,28 @@ def by_a_class(amount: int) -> int:
     return Bank.helped(amount)
 
 
+WAYS: dict[str, Any] = {"helped": helped, "others": [len]}
+
+
+def by_a_table(amount: int) -> int:
+    return int(WAYS["helped"](amount))
+
+
+def handed_on(way: Any, amount: int) -> int:
+    return int(way(amount))
+
+
+@wraps(by_a_table)
+def wrapped(amount: int) -> int:
+    return 0
+
+
+BY_PARTIAL = partial(handed_on, helped)
 CALLERS = [in_a_list, in_a_function, by_default, by_its_module, by_an_import, by_a_class, BANK]
+CALLERS += [by_a_table, BY_PARTIAL, partial(handed_on, way={"it": (helped,)}), wrapped]
 
 
-@pytest.mark.parametrize("caller", CALLERS, ids=lambda one: getattr(one, "__name__", "object"))
+@pytest.mark.parametrize("caller", CALLERS, ids=range(len(CALLERS)))
 def test_whatever_way_a_tool_calls_another_one_it_is_refused(caller: Any) -> None:
     """As far as its code, and what is within it, name the other."""
     schema = {"type": "object", "properties": {"amount": {"type": "integer"}}}
@@ -261,6 +279,19 @@ def test_whatever_way_a_tool_calls_another_one_it_is_refused(caller: Any) -> Non
 
     with pytest.raises(ValueError, match=r"a function that \['other'\] calls by itself"):
         small(agent_with(tools=(PAY, other)), never_runs_unapproved("pay"))
+
+
+def test_what_a_tool_evaluates_cannot_be_seen() -> None:
+    """It may call anything, so that nothing is proved of what must not be called."""
+
+    def computed(text: str) -> int:
+        return int(eval(text))  # noqa: S307 - on purpose
+
+    with pytest.raises(ValueError, match=r"cannot be proved: \['computed'\] runs code"):
+        small(
+            agent_with(tools=(PAY, create_tool_from_function(computed, description=""))),
+            never_runs_unapproved("pay"),
+        )
 
 
 def test_the_method_of_an_object_is_that_of_no_other_one() -> None:

@@ -55,6 +55,7 @@ from detent.machine import (
     FrozenDict,
     HumanDecided,
     Judged,
+    MessageReceived,
     ModelReplied,
     Resumed,
     Run,
@@ -178,6 +179,7 @@ def change(before: Run[Any], after: Run[Any], event: Event = TICK) -> Folded:
     return Folded(1, before, event, after)
 
 
+TOLD = step(SPEC, START, MessageReceived(ChatMessage.from_user("more")))
 SEEN = Succeeded(result_of(LOOK, "seen"))
 RAN = Performed(1, effect_of(step(SPEC, START, SAID), RunTool, LOOKED), returned(LOOKED, "seen"))
 LOOKABLE = evolve(
@@ -239,6 +241,7 @@ BAD: dict[str, list[Happening]] = {
             evolve(START, state=START.state.update([Write("messages", [SAID.reply.message])])),
         ),
     ],
+    "what_is_said_is_read_once": [change(TOLD, evolve(TOLD, unread=()), TICK)],
     "a_settled_answer_is_told": [change(acting(slot(LOOKED, SEEN)), OTHER)],
     "writes_are_folded_in_call_order": [change(acting(slot(LOOKED, SEEN)), OTHER)],
     "a_replay_is_the_run": [Opened(2, (), START, OTHER)],
@@ -290,6 +293,12 @@ LATER = acting(slot(LOOKED, SEEN), slot(PAID, AwaitingPolicy()))
     [
         other_trace("no_outcome_is_lost", evolve(OFFERED, run=acting(slot(LOOKED, Running())))),
         other_trace("limits_hold", change(START, acting(*[slot(LOOKED, Running())] * 3))),
+        other_trace(
+            "what_is_said_is_read_once",
+            change(START, START, TICK),
+            change(TOLD, step(SPEC, TOLD, Resumed("p")), TICK),
+        ),
+        other_trace("what_is_said_is_read_once", change(TOLD, evolve(TOLD, phase=Thinking(2)))),
         other_trace(
             "what_is_spent_is_spent",
             change(evolve(START, deadline=0.5), evolve(START, phase=Thinking(2))),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import asdict, field, frozen
@@ -13,7 +13,7 @@ from detent.core.chat.messages import ToolCall, frozen_mapping
 from detent.core.control.pending import pending
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import nested_run
-from detent.core.run.approval import DecisionRecord, Modified
+from detent.core.run.approval import DecisionRecord, Modified, Principal
 from detent.core.run.events import (
     CallRewritten,
     CancelRequested,
@@ -21,6 +21,7 @@ from detent.core.run.events import (
     GrantRevoked,
     HappenedInside,
     HumanDecided,
+    MessageReceived,
     ToolRaised,
     ToolReturned,
     ToolStarted,
@@ -29,7 +30,7 @@ from detent.core.run.refs import AgentRef, Path
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.defaults import with_defaults
-from detent.core.tools.masking import masked
+from detent.core.tools.masking import MASK, masked
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict, thaw
 from detent.ports.journal import Journal, with_data
@@ -44,13 +45,15 @@ class AuditRecord:
         at: when that was written, in seconds since 1970.
         link: the digest of that entry and of all before it; see `AuditedJournal`.
         what: "asked", "decided", "denied" (by a policy, or as nobody decided in time), "rewritten"
-            (by a hook), "ran", "returned", "failed", "revoked" or "cancelled".
+            (by a hook), "ran", "returned", "failed", "revoked", "said" (further, to the run) or
+            "cancelled".
         tool_name: the tool of the call that it is about.
         call_id: the id of the call.
         agents: the agents inside the run whose call it is.
         arguments: what was shown, decided, or handed to the tool; secrets are masked.
         by: who, as far as that was said.
-        proof: by what that was proven, if an authenticator keeps that.
+        proof: by what that was proven, if an authenticator keeps that; a mask, if a secret that was
+            set may stand in it.
         text: why it was asked, what was decided, what the tool gave.
     """
 
@@ -131,6 +134,8 @@ def _happened(
             yield {"what": "cancelled", "text": reason}
         case GrantRevoked(_, by):
             yield {"what": "revoked", "by": by}
+        case MessageReceived(message, by):
+            yield {"what": "said", "by": by, "text": message.text or "<parts>"}
         case ToolStarted(ref) | ToolReturned(ref) | ToolRaised(ref) | CallRewritten(ref):
             call, tool = _call(spec, before, path, ref.place)
             shown = event.call if isinstance(event, CallRewritten) else call
@@ -145,11 +150,17 @@ def _happened(
                 "what": "decided",
                 "arguments": masked(given, tool.masked),
                 "by": by,
-                "proof": "" if who is None else who.proof,
+                "proof": _proof(who, tool, given),
                 "text": ": ".join(filter(None, (said, why))),
             }
         case _:
             pass
+
+
+def _proof(who: Principal | None, tool: Tool, given: Mapping[str, Any]) -> str:
+    if who is None:
+        return ""
+    return MASK if who.proof and not tool.masked.isdisjoint(given) else who.proof
 
 
 WORDS: dict[type, str] = {

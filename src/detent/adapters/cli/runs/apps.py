@@ -81,7 +81,8 @@ def _given(app: str) -> object:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise _fault(app, error) from error
-        raise click.UsageError(f"{app}: there is no module {module_name!r}") from error
+        hint = _module_meant(module_name, name)
+        raise click.UsageError(f"{app}: there is no module {module_name!r}{hint}") from error
     except Exception as error:
         raise _fault(app, error) from error
     names = [name] if name else [one for one in USUAL if hasattr(module, one)]
@@ -104,6 +105,17 @@ def _meant(module: ModuleType, module_name: str, name: str) -> str:
     found = get_close_matches(name, public, n=1)
     found = found or [each for each in public if isinstance(vars(module)[each], Agent)]
     return f"; did you mean {module_name}:{found[0]}?" if found else ""
+
+
+def _module_meant(module_name: str, name: str) -> str:
+    """Which module of this folder may have been meant, or where they are looked for."""
+    here = Path.cwd()
+    known = [one.stem for one in sorted(here.glob("*.py"))]
+    known += [one.parent.name for one in sorted(here.glob("*/__init__.py"))]
+    if found := get_close_matches(module_name.partition(".")[0], known, n=1):
+        return f"; did you mean {found[0]}{f':{name}' if name else ''}?"
+    has = f"which has {', '.join(known[:9])}" if known else "which has no Python file"
+    return f" here, in {here}, {has}, nor is one installed"
 
 
 def _require_module_name(app: str, module: str, name: str) -> None:

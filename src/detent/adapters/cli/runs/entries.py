@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from detent.core.tools.masking import MASK, masked
+from detent.core.tools.masking import masked_data
 from detent.ports.journal import Journal, with_data
 
 
@@ -33,7 +33,7 @@ class Reader:
                     "at": entry.at,
                     "kind": entry.kind,
                     "status": entry.status,
-                    "data": self._plain(data),
+                    "data": masked_data(data, self._secret),
                 }
 
     def _learn(self, value: Any) -> None:
@@ -46,18 +46,6 @@ class Reader:
                 if isinstance(said, list):
                     self._secret.update(one for one in said if isinstance(one, str))
             self._learn(list(value.values()))
-
-    def _plain(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self._plain(one) for one in value]
-        if not isinstance(value, dict) or not self._secret:
-            return value
-        plain = {name: self._plain(one) for name, one in value.items()}
-        if isinstance(plain.get("arguments"), dict):
-            plain["arguments"] = masked(plain["arguments"], self._secret)
-        if plain.get("unreadable") is not None and plain.get("secret"):
-            plain["unreadable"] = MASK
-        return plain
 
 
 def entries_of(store: Journal, run_id: str) -> list[dict[str, Any]]:

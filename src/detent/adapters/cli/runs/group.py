@@ -7,7 +7,7 @@ import click
 from detent.adapters.cli.endings import CodedGroup
 from detent.adapters.cli.runs.keeping import backup, clean, export, verify
 from detent.adapters.cli.runs.looking import list_runs, pending, show
-from detent.adapters.cli.runs.steering import cancel, decide, resume
+from detent.adapters.cli.runs.steering import cancel, decide, resume, send
 from detent.adapters.cli.runs.trying import diff, fork, replay
 from detent.adapters.cli.runs.watching import watch
 
@@ -24,7 +24,7 @@ def runs() -> None:
 
 
 for command in (
-    *(list_runs, show, watch, pending, decide, resume, cancel, fork, replay, diff, export),
-    *(verify, backup, clean),
+    *(list_runs, show, watch, pending, decide, resume, cancel, send, fork, replay, diff),
+    *(export, verify, backup, clean),
 ):
     runs.add_command(command)

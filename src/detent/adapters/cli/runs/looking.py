@@ -37,6 +37,8 @@ from detent.ports.listing import RunQuery, StoredRun
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
 NOBODY = "somebody to resume it"
 """What a run waits for whose process has ended in the middle of it."""
+DIGEST_SHOWN = 12
+"""The characters of a digest that a decision names."""
 VIEWS = ("tree", "timeline", "cost", "entries")
 
 
@@ -145,8 +147,10 @@ def _put_pending(
     put_lines([line for one in found for line in _question(one)])
     if found:
         run_id = shlex.quote(found[0]["run_id"])
+        digest = found[0].get("digest")
+        seen = f" --digest {digest[:DIGEST_SHOWN]}" if digest else ""
         ways = "--confirm, or --reject, --modify JSON, --respond TEXT"
-        say(f"To decide: detent runs decide {run_id}{needs} {ways}")
+        say(f"To decide: detent runs decide {run_id}{needs}{seen} {ways}")
 
 
 def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any]]:
@@ -190,7 +194,9 @@ def _question(one: dict[str, Any]) -> list[Line]:
         (f"  {name} = {compact(value)}  (from the state)", "")
         for name, value in one.get("state", {}).items()
     ]
-    return [*lines, *([(f"  why: {one['reason']}", "dim")] if one["reason"] else []), ("", "")]
+    lines += [(f"  why: {one['reason']}", "dim")] if one["reason"] else []
+    lines += [(f"  digest: {one['digest'][:DIGEST_SHOWN]}", "dim")] if one.get("digest") else []
+    return [*lines, ("", "")]
 
 
 def shown(call: PendingCall) -> list[Line]:

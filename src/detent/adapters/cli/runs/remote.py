@@ -1,7 +1,7 @@
 """A host by URL: the runs that `detent serve --web` shows, over its JSON face.
 
 For a command it is a store that can be read, so that most commands know nothing of it. What is
-decided and cancelled goes to the host, which says who it was by the token.
+decided, said and cancelled goes to the host, which says who it was by the token.
 """
 
 from __future__ import annotations
@@ -132,6 +132,10 @@ class RemoteHost:
     def cancel(self, run_id: str, reason: str) -> None:
         """End a run."""
         self._post("cancel", {"run_id": run_id, "reason": reason})
+
+    def send(self, run_id: str, text: str) -> str:
+        """Say something more; gives the run that hears it: one that has ended is gone on behind."""
+        return str(self._post("send", {"run_id": run_id, "text": text})["run_id"])
 
     def news(self, run_id: str, start: int, timeout_s: float | None) -> Iterator[dict[str, Any]]:
         """The entries of a run from a position on, as they come, until it has ended.

@@ -1,10 +1,11 @@
-"""`decide`, `resume` and `cancel`: what people want of a run."""
+"""`decide`, `resume`, `cancel` and `send`: what people want of a run."""
 
 from __future__ import annotations
 
 import getpass
 import json
 import shlex
+import sys
 import time
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from detent.adapters.cli.endings import (
     told,
 )
 from detent.adapters.cli.runs.apps import agent_for
-from detent.adapters.cli.runs.looking import required_story, shown
+from detent.adapters.cli.runs.looking import DIGEST_SHOWN, required_story, shown
 from detent.adapters.cli.runs.options import (
     app_option,
     json_option,
@@ -32,16 +33,24 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show, put
 from detent.adapters.drivers.progress import ENDED
-from detent.adapters.stories.story import SEALED
+from detent.adapters.stories.steps import compact
+from detent.adapters.stories.story import SEALED, Story
+from detent.core.chat.messages import ChatMessage
+from detent.core.codec.own_values import dump
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.result import AgentResult
 from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Failed
+from detent.core.tools.masking import MASK, masked
+from detent.core.values.frozen import thaw
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.listing import Listing
 
+DIGEST_LEAST = 8
+"""With so many characters nobody hits upon another question: its run's nonce is in the digest."""
+
 TRIES = 20
-"""So often a cancellation is written again, while others write to the same run."""
+"""So often what somebody says is written again, while others write to the same run."""
 
 
 @click.command()
@@ -51,11 +60,12 @@ TRIES = 20
 @app_option
 @click.option("--confirm", is_flag=True, help="Let it run as it is.")
 @click.option("--reject", is_flag=True, help="Do not let it run.")
-@click.option("--modify", metavar="JSON", help="Let it run with these arguments, all of them.")
+@click.option("--modify", metavar="JSON", help="Let it run with these arguments changed.")
 @click.option("--respond", metavar="TEXT", help="Answer in the tool's place.")
 @click.option("--reason", metavar="TEXT", help="For the model, with --reject and --modify.")
 @click.option("--remember", type=click.Choice(SCOPES), default="call", show_default=True)
-@click.option("--digest", metavar="TEXT", help="Decide only if this is what waits still.")
+@click.option("--digest", metavar="TEXT", help="Of the question that was seen, or how it begins.")
+@click.option("--unseen", is_flag=True, help="Say yes to whatever waits by now.")
 @click.option("--by", metavar="NAME", help="Who decides. [default: the name of the user]")
 @json_option
 def decide(
@@ -63,7 +73,9 @@ def decide(
 ) -> None:
     """Decide about a call that waits: CALL is its id or its tool, if more than one waits.
 
-    Needs --app or --host. The run goes on where it is driven, or with `detent runs resume`.
+    Needs --app or --host. The run goes on where it is driven, or with `detent runs resume`. A yes
+    is to the question with the --digest that `pending` shows: another may wait by now. Without it,
+    a terminal shows what waits and asks.
     """
     name = run_named(store, run_id)
     if isinstance(store, RemoteHost):
@@ -71,9 +83,9 @@ def decide(
         return
     agent = agent_for(app, required_story(store, name).agent, store, "decide about")
     waiting = agent.pending(name)
-    one = _meant(waiting, name, call, agent.spec.tools)
-    _require_shown(one, said)
-    left = agent.decide(name, _decision(one, said))
+    one = _meant(waiting, name, call, agent.spec.tools, store)
+    decision = _decision(one, said, as_json=as_json)
+    left = agent.decide(name, decision)
     _put_decided(one, left, as_json=as_json)
 
 
@@ -84,19 +96,30 @@ def _decide_over(
     if said["by"] is not None:
         raise click.UsageError("--by is for a store: a host knows who you are by your token")
     waiting = host.waiting(run_id)
-    one = _meant(waiting.calls, run_id, call, waiting.tools)
-    _require_shown(one, said)
-    by = host.decide(run_id, _decision(one, said))
+    one = _meant(waiting.calls, run_id, call, waiting.tools, host)
+    by = host.decide(run_id, _decision(one, said, as_json=as_json))
     left = [each for each in host.waiting(run_id).calls if each.digest != one.digest]
     see = f"detent runs watch {shlex.quote(run_id)}{host.option}"
     more = f" by {by}; the host goes on with it, see {see}"
     _put_decided(one, left, more, as_json=as_json)
 
 
-def _require_shown(one: PendingCall, said: dict[str, Any]) -> None:
-    if said["digest"] not in {None, one.digest}:
-        text = f"what waits in run {one.run_id} is not what was shown: look again"
-        raise told(text, REFUSED)
+def _require_seen(one: PendingCall, said: dict[str, Any], *, as_json: bool) -> None:
+    """A yes is to what somebody has seen. Meanwhile that may have lapsed, and another call wait."""
+    digest = said["digest"]
+    if digest is not None:
+        if len(digest) < DIGEST_LEAST or not one.digest.startswith(digest):
+            text = f"what waits in run {one.run_id} is not what was shown: look again"
+            raise told(text, REFUSED)
+        return
+    if said["reject"] or said["unseen"]:
+        return
+    put_lines(shown(one))
+    if sys.stdin.isatty() and not as_json:
+        if not click.confirm("Is it about this?", err=True):
+            raise told("nothing is decided", REFUSED)
+        return
+    raise told(f"if it is about this, say so: --digest {one.digest[:DIGEST_SHOWN]}", REFUSED)
 
 
 def _put_decided(
@@ -112,7 +135,11 @@ def _put_decided(
 
 
 def _meant(
-    waiting: tuple[PendingCall, ...], run_id: str, call: str | None, tools: Collection[str]
+    waiting: tuple[PendingCall, ...],
+    run_id: str,
+    call: str | None,
+    tools: Collection[str],
+    store: Journal,
 ) -> PendingCall:
     """The call that is meant. The model writes the ids: none of them passes for a tool's name."""
     found = [
@@ -124,12 +151,25 @@ def _meant(
         return found[0]
     if not found:
         named = "no call" if call is None else f"no call {call}"
-        raise told(f"in run {run_id} {named} waits for a human", REFUSED)
+        decided = _decided_before(required_story(store, run_id), call)
+        raise told(f"in run {run_id} {named} waits for a human{decided}", REFUSED)
     names = ", ".join(f"{one.tool_name} ({one.call_id})" for one in found)
     raise click.UsageError(f"more than one call waits, say which: {names}")
 
 
-def _decision(one: PendingCall, said: dict[str, Any]) -> ToolExecutionDecision:
+def _decided_before(story: Story, call: str | None) -> str:
+    """What was said of the last call that is meant, and by whom: somebody was faster."""
+    calls = [
+        one
+        for turn in story.every_turn
+        for one in turn.calls
+        if one.decided_at is not None and call in {None, one.tool, one.call_id}
+    ]
+    return f": {calls[-1].tool} was {calls[-1].said[-1]}" if calls and calls[-1].said else ""
+
+
+def _decision(one: PendingCall, said: dict[str, Any], *, as_json: bool) -> ToolExecutionDecision:
+    """What is said of a call, if it is the one that was seen."""
     ways = (
         said["confirm"],
         said["reject"],
@@ -140,7 +180,13 @@ def _decision(one: PendingCall, said: dict[str, Any]) -> ToolExecutionDecision:
         raise click.UsageError("decide by one of --confirm, --reject, --modify and --respond")
     by = said["by"] or getpass.getuser()
     if said["modify"] is not None:
-        return one.modify(_arguments(one, said["modify"]), said["reason"], by=by)
+        arguments = _arguments(one, said["modify"])
+        if not as_json:
+            secret = [name for name, value in one.arguments.items() if value == MASK]
+            say(f"{one.tool_name} is to run with {compact(masked(arguments, secret))}")
+        _require_seen(one, said, as_json=as_json)
+        return one.modify(arguments, said["reason"], by=by)
+    _require_seen(one, said, as_json=as_json)
     if said["respond"] is not None:
         return one.respond(said["respond"], by=by)
     if said["reject"]:
@@ -149,12 +195,14 @@ def _decision(one: PendingCall, said: dict[str, Any]) -> ToolExecutionDecision:
 
 
 def _arguments(one: PendingCall, text: str) -> dict[str, Any]:
+    """All arguments: the changed, and of the others a secret one as the mask that stands for it."""
     try:
-        arguments = json.loads(text)
+        changed = json.loads(text)
     except ValueError as error:
         raise click.UsageError(f"--modify is an object of JSON: {error}") from error
-    if not isinstance(arguments, dict):
-        raise click.UsageError("--modify is an object of JSON, with all arguments")
+    if not isinstance(changed, dict):
+        raise click.UsageError("--modify is an object of JSON: the arguments that change")
+    arguments = {name: thaw(value) for name, value in one.arguments.items()} | changed
     if faults := one.faults(arguments):
         raise told("; ".join(faults), REFUSED)
     return arguments
@@ -219,23 +267,8 @@ def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
         store.cancel(name, reason)
         _put_cancelled(name, as_json=as_json)
         return
-    story = required_story(store, name)
-    if SEALED in story.notes:  # what is not sealed makes the run unreadable
-        raise click.UsageError(SEALED)
-    for left in reversed(range(TRIES)):
-        if story.status in ENDED:
-            raise told(f"run {name} has ended already: it is {story.status}", REFUSED)
-        quiet = Listing(story.agent, story.thread_id)
-        event = {"reason": reason}
-        entry = Entry(story.entries, time.time(), "CancelRequested", "done", event, quiet)
-        try:
-            store.append(name, [entry])
-            break
-        except JournalConflictError:
-            if not left:
-                raise
-            story = required_story(store, name)
-    _put_cancelled(name, story.entries + 1, as_json=as_json)
+    length = _write(store, name, "CancelRequested", {"reason": reason}, is_end=True)
+    _put_cancelled(name, length, as_json=as_json)
 
 
 def _put_cancelled(run_id: str, entries: int | None = None, *, as_json: bool) -> None:
@@ -244,3 +277,56 @@ def _put_cancelled(run_id: str, entries: int | None = None, *, as_json: bool) ->
         put_json({"run_id": run_id, "status": "done", **length})
     else:
         say(f"run {run_id} is cancelled")
+
+
+@click.command()
+@run_argument()
+@click.argument("text", metavar="TEXT")
+@place_option
+@click.option("--by", metavar="NAME", help="Who says it. [default: the name of the user]")
+@json_option
+def send(*, run_id: str, text: str, store: Journal, by: str | None, as_json: bool) -> None:
+    """Say something more to a run that goes on: its model reads TEXT when it is next asked.
+
+    Over a host, TEXT begins a new run behind one that has ended.
+    """
+    name = run_named(store, run_id)
+    if isinstance(store, RemoteHost):
+        if by is not None:
+            raise click.UsageError("--by is for a store: a host knows who you are by your token")
+        heard_by = store.send(name, text)
+        if as_json:
+            put_json({"run_id": heard_by})
+        else:
+            say(f"run {heard_by} is told{'' if heard_by == name else f', behind {name}'}")
+        return
+    message = dump(ChatMessage.from_user(text))
+    data = {"message": message, "by": by or getpass.getuser(), "at": time.time()}
+    length = _write(store, name, "MessageReceived", data)
+    if as_json:
+        put_json({"run_id": name, "entries": length})
+    else:
+        say(f"run {name} is told")
+
+
+def _write(
+    store: Journal, name: str, kind: str, data: dict[str, Any], *, is_end: bool = False
+) -> int:
+    """Write an event to a run that has not ended, and say how many entries it has then."""
+    story = required_story(store, name)
+    if SEALED in story.notes:  # what is not sealed makes the run unreadable
+        raise click.UsageError(SEALED)
+    for left in reversed(range(TRIES)):
+        if story.status in ENDED:
+            raise told(f"run {name} has ended already: it is {story.status}", REFUSED)
+        status, listing = story.status, None
+        if is_end:
+            status, listing = "done", Listing(story.agent, story.thread_id)
+        try:
+            store.append(name, [Entry(story.entries, time.time(), kind, status, data, listing)])
+            break
+        except JournalConflictError:
+            if not left:
+                raise
+            story = required_story(store, name)
+    return story.entries + 1

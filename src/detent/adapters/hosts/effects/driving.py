@@ -16,7 +16,7 @@ from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.legs import AnyHandle
 from detent.adapters.hosts.looks import Looks
-from detent.adapters.hosts.people import People, Said
+from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.errors import AgentChangedError
@@ -144,7 +144,7 @@ class EffectsDriving:
         """Nobody drives runs here: what is said goes to the engine."""
         return False
 
-    async def say(self, run: StoredRun, said: Said, people: People) -> Accepted | HostRefusal:
+    async def say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
         """Tell a run what somebody says, and whether it counts."""
         spec = self._parts[run.agent].spec
         for pause_s in PAUSES_S:
@@ -164,7 +164,7 @@ class EffectsDriving:
         text = f"others speak to run {run.run_id!r} all the time, or it is not begun yet: try again"
         return HostRefusal("full", text)
 
-    async def _heard(self, run: StoredRun, said: Said, told: Json) -> bool:
+    async def _heard(self, run: StoredRun, said: Spoken, told: Json) -> bool:
         if not isinstance(said, TryAgain):
             if await self._engine.say(run.run_id, told):
                 return True

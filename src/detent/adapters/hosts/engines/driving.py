@@ -17,7 +17,7 @@ from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.faults import Faults
-from detent.adapters.hosts.legs import AnyHandle, drive, halt
+from detent.adapters.hosts.legs import AnyHandle, drive, halt, tell
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.telemetry.logs import LOGGER
@@ -102,7 +102,7 @@ class EngineDriving:
         """Tell a run that goes on here what somebody has said, and is written down."""
         inbox = self._here.get(run_id)
         if inbox is not None:
-            inbox.put_nowait(event)
+            tell(inbox, event)
         return inbox is not None
 
     async def look(self) -> None:

@@ -15,7 +15,7 @@ from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import Looks
-from detent.adapters.hosts.people import People, Said
+from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import asked
 from detent.adapters.hosts.stored import HostHealth, StoredHost
 from detent.core.errors import DetentError
@@ -139,7 +139,7 @@ class EngineHost(StoredHost):
         """Reach an engine whose history is the truth."""
         raise ValueError(f"{type(self).__name__} has no mode 'effects'")
 
-    async def _say(self, run: StoredRun, said: Said, people: People) -> Accepted | HostRefusal:
+    async def _say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
         if isinstance(self._way, EffectsDriving):
             return await self._way.say(run, said, people)
         return await super()._say(run, said, people)

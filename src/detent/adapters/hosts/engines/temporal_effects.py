@@ -122,6 +122,7 @@ class TemporalEffects:
         if is_tool(job):
             beating.cancel()  # it must not say less, later
         performed = asyncio.create_task(self._outside.perform(job, begins))
+        performed.add_done_callback(lambda _: beating.cancel())  # what has ended beats no more
         told = asyncio.create_task(self._told(job, performed))
         try:
             came = await asyncio.shield(told)

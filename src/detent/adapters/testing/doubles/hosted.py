@@ -74,7 +74,7 @@ class _Caller:
         self._name = tool_name
 
     async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
-        results = messages[-1].tool_call_results
+        results = [one for message in messages for one in message.tool_call_results]
         if results:
             return ChatReply(ChatMessage.from_assistant(f"Done: {results[0].text}"))
         arguments = {"amount": 5} if self._name == "pay" else {}

@@ -20,7 +20,7 @@ class Question:
 
     tool_name: str
     tool_description: str
-    tool_params: Mapping[str, object]
+    tool_params: Mapping[str, Any]
 
 
 Answer: TypeAlias = (

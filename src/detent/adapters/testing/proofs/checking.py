@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from attrs import field, fields, frozen
 
 from detent.adapters.agent.assembly import inner_hooks_of
-from detent.adapters.testing.proofs.functions import behind, called_by
+from detent.adapters.testing.proofs.functions import behind, called_by, evaluates
 from detent.adapters.testing.proofs.properties import Property, Violation
 from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
 from detent.adapters.testing.simulation.diagram import Edge, edges_between
@@ -59,13 +59,15 @@ class Proof:
     cut: int
     seconds: float
     edges: frozenset[Edge] = field(repr=False)
+    remember: bool = False
 
     def __str__(self) -> str:
         bound = f"up to turn {self.turns}" if self.cut else "to the end"
+        each = "" if self.remember else ", where each yes is to one call"
         return (
             f"{', '.join(self.claims)}: holds for every order of events {bound}, with up to "
-            f"{self.calls} calls at once; {self.states} states, {self.transitions} transitions, "
-            f"{self.seconds:.1f} s"
+            f"{self.calls} calls at once{each}; {self.states} states, {self.transitions} "
+            f"transitions, {self.seconds:.1f} s"
         )
 
 
@@ -88,6 +90,7 @@ def check(
     results: Mapping[str, Sequence[object]] | None = None,
     usage: Usage = USAGE,
     exact: bool = False,
+    remember: bool = False,
 ) -> Proof:
     """Prove claims about an agent, or refute one, by going through every order of events.
 
@@ -110,6 +113,9 @@ def check(
         usage: the tokens of each reply; what it costs is what the agent's limits say.
         exact: tell runs apart that differ in their conversation, or in the record of decisions,
             alone. Needed where a policy or a claim reads one; there are many more of them.
+        remember: humans may also say of a yes that it counts for further calls, as far as the
+            question takes that; there are many more runs then. Without it the proof is of runs in
+            which nobody does.
 
     Raises:
         Refuted: a claim does not hold; the scenario that shows it is as short as any.
@@ -125,7 +131,8 @@ def check(
     _require_all_names(spec, claims)
     if calls < 1:
         raise ValueError(f"calls={calls}: a model that calls no tool proves nothing; say 1 or more")
-    small = Small(spec, calls, arguments or {}, results or {}, usage, _hooks_of(agent, spec))
+    hooks = _hooks_of(agent, spec)
+    small = Small(spec, calls, arguments or {}, results or {}, usage, hooks, remember)
     begun = start(spec, messages, run_id="run", at=NOW)
     if begun.outcome is not None:
         raise ValueError(
@@ -169,6 +176,11 @@ def _require_all_names(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
                 "the same of that, or give it a function of its own"
             )
         meant += [one.__func__ for one in meant if isinstance(one, MethodType)]  # of any object
+        if meant and (unseen := {tool.name for tool in tools if evaluates(tool)} - told):
+            raise ValueError(
+                f"{claim.name} cannot be proved: {sorted(unseen)} runs code that it makes itself "
+                "(eval, exec), which may call anything; claim the same of that, or do without"
+            )
         callers = {tool.name for tool in tools if any(one in meant for one in called_by(tool))}
         if left_out := callers - told:
             raise ValueError(
@@ -249,6 +261,7 @@ class _Search:
             self._cut,
             perf_counter() - began,
             frozenset(self._edges),
+            self._small.remember,
         )
 
     def _onward(self, here: Key) -> Iterator[Key]:

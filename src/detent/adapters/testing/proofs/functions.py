@@ -6,10 +6,14 @@ import sys
 from collections.abc import Collection, Iterator
 from functools import partial
 from inspect import getattr_static
+from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from detent.core.tools.tool import Tool
+
+MOST = 10_000
+"""So many values of a table are looked at: it is one of functions, or it is data."""
 
 
 def behind(function: Any) -> Any:
@@ -29,7 +33,7 @@ def called_by(tool: Tool) -> Iterator[Any]:
     A tool that is named stands for its function. What is found at run time alone is not seen.
     """
     seen: dict[tuple[int, int], Any] = {}
-    left = list(_named_in(behind(tool.function)))
+    left = [*_named_in(behind(tool.function)), *_given(tool.function)]
     while left:
         function = left.pop()
         # a method is made anew each time that it is looked for
@@ -38,6 +42,26 @@ def called_by(tool: Tool) -> Iterator[Any]:
             seen[key] = function
             yield function
             left += _named_in(function)
+
+
+def evaluates(tool: Tool) -> bool:
+    """Whether the function of a tool, or one that it calls, runs code that it makes by itself."""
+    return any(
+        {"eval", "exec"} & {*_names_in(function.__code__)}
+        for function in (behind(tool.function), *called_by(tool))
+        if hasattr(function, "__code__")
+    )
+
+
+def _given(function: Any) -> Iterator[Any]:
+    """The functions among the arguments of what `behind` looks through."""
+    while behind(function) is not function:
+        if isinstance(function, partial):
+            for value in (*function.args, *function.keywords.values()):
+                yield from _meant(value, ())
+            function = function.func
+        else:
+            function = function.__wrapped__
 
 
 def _named_in(function: Any) -> Iterator[Any]:
@@ -69,6 +93,11 @@ def _meant(value: Any, names: Collection[str], depth: int = 3) -> Iterator[Any]:
         return
     if callable(value) and not isinstance(value, type):
         yield behind(value)
+        yield from _given(value)
+    if depth and isinstance(value, dict | list | tuple | set | frozenset):
+        parts = value.values() if isinstance(value, dict) else value
+        for part in islice(parts, MOST):
+            yield from _meant(part, names, depth - 1)
     if not depth or isinstance(value, FunctionType | MethodType) or _is_plain(value):
         return
     for name in (*names, "__init__", "__call__") if isinstance(value, type) else names:

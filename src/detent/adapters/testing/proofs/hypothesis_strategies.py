@@ -33,6 +33,7 @@ from detent.core.run.events import (
     GrantRevoked,
     HumanDecided,
     Judged,
+    MessageReceived,
     ModelFailed,
     ModelReplied,
     Resumed,
@@ -196,4 +197,5 @@ def _stray(run: Run[Any], events: Sequence[Event], rng: random.Random) -> Event:
         return GrantRevoked(rng.choice(run.grants).ref)
     if likely(rng, 0.5):
         return Resumed(f"process {len(events)}")
-    return rng.choice([CancelRequested("enough"), *events])
+    more = MessageReceived(ChatMessage.from_user("and more"))
+    return rng.choice([CancelRequested("enough"), more, *events])

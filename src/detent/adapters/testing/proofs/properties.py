@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import inf
 from typing import Any, TypeAlias
 
@@ -11,15 +11,55 @@ from attrs import evolve, frozen
 from detent.adapters.testing.simulation.nested_runs import slots_in
 from detent.core.chat.messages import ToolCall
 from detent.core.machine.delegation import runs_in
-from detent.core.run.approval import Confirmed, Modified
+from detent.core.run.approval import Confirmed, Modified, Scope
 from detent.core.run.events import Event, HappenedInside, HumanDecided
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Running
+from detent.core.values.frozen import FrozenDict
 
 _Place: TypeAlias = tuple[Path, CallRef]
-_Approved: TypeAlias = frozenset[tuple[_Place, ToolCall]]
-"""The calls that may run, as they were when somebody said yes."""
-_Spent: TypeAlias = tuple[float, frozenset[_Place], _Approved]
+
+
+@frozen
+class _Approvals:
+    """What somebody has said yes to.
+
+    Attributes:
+        calls: those of this turn, each in its place, as it was then.
+        further: what may run from then on: of the agents inside by these names the tool, with these
+            arguments or, where that is None, with any.
+    """
+
+    calls: frozenset[tuple[_Place, ToolCall]] = frozenset()
+    further: frozenset[tuple[tuple[str, ...], str, FrozenDict[str, object] | None]] = frozenset()
+
+    def cover(self, place: _Place, call: ToolCall) -> bool:
+        """Whether somebody has said yes to a call."""
+        names = tuple(at.tool_name for at in place[0])
+        return (place, call) in self.calls or any(
+            (names, call.tool_name, arguments) in self.further
+            for arguments in (None, call.arguments)
+        )
+
+    def after(self, before: Run[Any], event: Event, after: Run[Any]) -> _Approvals:
+        """What has been said once the event is folded in; a question takes back what was."""
+        calls = self.calls if after.turn == before.turn else frozenset()
+        further = self.further
+        for place, call, scope in _said(before, event):
+            calls = frozenset(one for one in calls if one[0] != place) | {(place, call)}
+            if scope != "call":
+                names = tuple(at.tool_name for at in place[0])
+                arguments = call.arguments if scope == "arguments" else None
+                further |= {(names, call.tool_name, arguments)}
+        asked = {
+            (path, slot.ref)
+            for path, slot in slots_in(after)
+            if isinstance(slot.status, AwaitingDecision)
+        }
+        return _Approvals(frozenset(one for one in calls if one[0] not in asked), further)
+
+
+_Spent: TypeAlias = tuple[float, frozenset[_Place], _Approvals]
 """How much in all unasked, by which calls of this turn, and what was said yes to."""
 
 
@@ -64,20 +104,25 @@ def always(holds: Callable[[Run[Any]], object], name: str | None = None) -> Prop
 
 
 def never_runs_unapproved(tool: str) -> Property:
-    """No call of the tool begins without a human's yes to this very call, in any agent inside."""
+    """No call of the tool begins without a human's yes, in any agent inside.
+
+    That is a yes to this very call, or one of which the human has said that it counts for further
+    calls (`remember`). A policy whose question takes none of those has each call asked about:
+    ``WithQuestionOptions(AlwaysAskPolicy(), remember="call")``.
+    """
 
     def judge(
-        memory: _Approved | None, before: Run[Any], event: Event, after: Run[Any]
-    ) -> _Approved | Violation:
-        approved = _approved_by(memory, before, event, after)
+        memory: _Approvals | None, before: Run[Any], event: Event, after: Run[Any]
+    ) -> _Approvals | Violation:
+        approved = (memory or _Approvals()).after(before, event, after)
         for path, slot in slots_in(after):
             runs = isinstance(slot.status, Running | Delegated) and slot.call.tool_name == tool
-            if runs and approved.get((path, slot.ref)) != slot.call:
+            if runs and not approved.cover((path, slot.ref), slot.call):
                 return Violation(
                     f"{tool} runs for call {slot.ref} with {dict(slot.call.arguments)}, and nobody "
                     "has approved that"
                 )
-        return frozenset(approved.items())
+        return approved
 
     return Property(f"never_runs_unapproved({tool!r})", judge, tools=(tool,))
 
@@ -97,8 +142,8 @@ def budget_never_exceeded(
     is spending then is what a reply too many can cost.
 
     Of an `amount`: the argument `parameter` adds up to no more over all calls of `tools`, here and
-    in agents inside, that begin though nobody has said yes to that very call. What is below zero
-    makes no room.
+    in agents inside, that begin though nobody has said yes to them (as `never_runs_unapproved`
+    counts it). What is below zero makes no room.
 
     Raises:
         ValueError: none of them is given, or an amount without tools, or tools without an amount.
@@ -130,13 +175,13 @@ def _amount_judge(most: float, parameter: str, tools: frozenset[str]) -> Judge:
     def judge(
         memory: _Spent | None, before: Run[Any], event: Event, after: Run[Any]
     ) -> _Spent | Violation:
-        total, begun, known = memory or (0.0, frozenset[_Place](), frozenset())
-        approved = _approved_by(known, before, event, after)
+        total, begun, known = memory or (0.0, frozenset[_Place](), _Approvals())
+        approved = known.after(before, event, after)
         begun = begun if after.turn == before.turn else frozenset()
         for path, slot in slots_in(after):
             place, call = (path, slot.ref), slot.call
             is_new = isinstance(slot.status, Running) and place not in begun
-            if not is_new or call.tool_name not in tools or approved.get(place) == call:
+            if not is_new or call.tool_name not in tools or approved.cover(place, call):
                 continue
             begun |= {place}
             value = call.arguments.get(parameter)
@@ -146,7 +191,7 @@ def _amount_judge(most: float, parameter: str, tools: frozenset[str]) -> Judge:
                     f"{call.tool_name} runs for call {slot.ref} with {parameter} {value}, which "
                     f"makes {total:g} in all, and nobody has approved that"
                 )
-        return total, begun, frozenset(approved.items())
+        return total, begun, approved
 
     return judge
 
@@ -169,32 +214,23 @@ def _is_to_ask(before: Run[Any], after: Run[Any]) -> bool:
     )
 
 
-def _approved_by(
-    memory: _Approved | None, before: Run[Any], event: Event, after: Run[Any]
-) -> dict[_Place, ToolCall]:
-    """What somebody has said yes to in this turn, and is asked about no more."""
-    approved = dict(memory or ()) if after.turn == before.turn else {}
-    approved |= _approved(before, event)
-    for path, slot in slots_in(after):
-        if isinstance(slot.status, AwaitingDecision):
-            approved.pop((path, slot.ref), None)
-    return approved
-
-
-def _approved(before: Run[Any], event: Event, path: Path = ()) -> dict[_Place, ToolCall]:
+def _said(
+    before: Run[Any], event: Event, path: Path = ()
+) -> Iterator[tuple[_Place, ToolCall, Scope]]:
     """The call to which an event says yes, as it is to run, if it answers the open question."""
     match event:
         case HumanDecided(ref, digest, Confirmed() | Modified() as said):
-            open_calls = {
-                (at, slot.ref): slot.call
-                for at, slot in slots_in(before)
-                if isinstance(slot.status, AwaitingDecision) and slot.status.digest == digest
-            }
-            call = open_calls.get((path, ref))
-            if call is not None and isinstance(said, Modified):
-                call = evolve(call, arguments=said.arguments)
-            return {} if call is None else {(path, ref): call}
+            for at, slot in slots_in(before):
+                status, place = slot.status, (at, slot.ref)
+                if place != (path, ref) or not isinstance(status, AwaitingDecision):
+                    continue
+                if status.digest != digest:
+                    continue
+                if isinstance(said, Modified):
+                    yield place, evolve(slot.call, arguments=said.arguments), "call"
+                else:
+                    yield place, slot.call, said.remember
         case HappenedInside(ref, tool_name, inner):
-            return _approved(before, inner, (*path, AgentRef(*ref, tool_name)))
+            yield from _said(before, inner, (*path, AgentRef(*ref, tool_name)))
         case _:
-            return {}
+            return

@@ -21,7 +21,7 @@ from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.control.hooks import Hook, ModelAnswer, ToolAnswer, incoming, outgoing, sent_back
 from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
-from detent.core.run.approval import Answered, Confirmed, Modified, Rejected
+from detent.core.run.approval import SCOPES, Answered, Confirmed, Modified, Rejected
 from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.run.events import (
     CallRewritten,
@@ -66,7 +66,8 @@ class Small:
 
     `calls` is how many calls the model makes at once, at most. `arguments` and `results` have, by
     tool name, what each tool may be called with and what it may give. Each reply has the same
-    `usage`. `hooks` has those of the agent, at (), and of the agents inside, by their names.
+    `usage`. `hooks` has those of the agent, at (), and of the agents inside, by their names. People
+    may say of a yes that it counts for further calls where they may `remember`.
     """
 
     spec: AgentSpec[Any] = field(repr=False)
@@ -75,6 +76,7 @@ class Small:
     results: Mapping[str, Sequence[object]] = field(factory=dict)
     usage: Usage = USAGE
     hooks: Mapping[tuple[str, ...], Sequence[Hook]] = field(factory=dict, repr=False)
+    remember: bool = False
 
     def events(self, run: Run[Any]) -> Iterator[Event]:
         """All that can happen next.
@@ -195,7 +197,10 @@ class Small:
     def _decisions(self, run: Run[Any], effect: AskHuman) -> Iterator[Event]:
         ref = effect.ref
         other = arguments_for(effect.tool, dice("modified", effect.tool.name))
-        for decision in (Confirmed(), Modified(other), Rejected(), Answered("a human says so")):
+        widest = SCOPES.index(effect.ask.answers.remember) if self.remember else 0
+        scopes = SCOPES[: widest + 1]
+        said = (*map(Confirmed, scopes), Modified(other), Rejected(), Answered("a human says so"))
+        for decision in said:
             yield HumanDecided(ref, effect.digest, decision)
         for slot in run.slots:
             if isinstance(slot.status, AwaitingDecision) and slot.ref != ref:

@@ -23,6 +23,10 @@ from detent.adapters.testing.simulation.call_invariants import (
     settled_work_is_not_repeated,
     what_can_be_looked_up_is_not_repeated,
 )
+from detent.adapters.testing.simulation.conversation_invariants import (
+    a_conversation_is_valid,
+    what_is_said_is_read_once,
+)
 from detent.adapters.testing.simulation.nested_runs import Invariant, everywhere
 from detent.adapters.testing.simulation.trace import (
     Broke,
@@ -141,24 +145,6 @@ def what_is_spent_is_spent(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
 
 
 @everywhere
-def a_conversation_is_valid(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """Each call in it has one answer, in order, under an id of its own, and what was said stays."""
-    for before, _, after in changes(trace):
-        if len(after.messages) == len(before.messages):
-            continue
-        told = list(after.messages)
-        if told[: len(before.messages)] != list(before.messages):
-            yield f"what was said before turn {before.turn} is not what was said"
-        asked, *answers = told[len(before.messages) :]
-        ids = [call.id for call in asked.tool_calls]
-        if None in ids or len(set(ids)) < len(ids):
-            yield f"the calls of turn {before.turn} have the ids {ids}"
-        origins = [result.origin for one in answers for result in one.tool_call_results]
-        if origins != list(asked.tool_calls):
-            yield f"the calls of turn {before.turn} are {ids}, and answered are {origins}"
-
-
-@everywhere
 def a_settled_answer_is_told(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """When a turn ends, in whichever way, what was settled in it stands in the conversation."""
     for before, _, after in changes(trace):
@@ -264,6 +250,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     limits_hold,
     what_is_spent_is_spent,
     a_conversation_is_valid,
+    what_is_said_is_read_once,
     a_settled_answer_is_told,
     writes_are_folded_in_call_order,
     a_replay_is_the_run,
@@ -303,6 +290,9 @@ def _reasons(
             return {"model_failure"}, set()
         case ClockTicked(at) if before.deadline is not None and before.deadline <= at:
             return {"max_seconds"}, set()
+        case ModelReplied(_, _, reply) if not reply.message.tool_calls and before.unread:
+            ends = answers | {before.exhausted or "text", reply.finish_reason}
+            return set(), limits | (ends if limits else ends & {"output_tries"})
         case ModelReplied(_, _, reply) if not reply.message.tool_calls and answers:
             return set(), answers | limits | {reply.finish_reason}
         case ModelReplied(_, _, reply) if not reply.message.tool_calls:
@@ -310,6 +300,9 @@ def _reasons(
         case _:
             pass
     must = _ends_of_calls(spec, before, event, list(after.messages[len(before.messages) :]))
+    if before.unread:  # an answer that knows nothing of it ends the run where a limit does
+        ends = must | answers
+        return must & {"tool_failure"}, limits | (ends if limits else ends & {"output_tries"})
     is_last = before.exhausted is not None or not spec.limits.final_answer
     return (must | limits, answers) if is_last else (must, answers | limits)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
 from attrs import frozen
@@ -23,6 +24,7 @@ Kind: TypeAlias = Literal[
     "damage",  # what is stored is changed: by the disk, or by somebody
     "revoke",  # somebody takes back what was confirmed for further calls
     "fork",  # the run goes on as a fork of itself, or of how it once stood
+    "message",  # a user says something more
     # In company, see `moves_in_company`:
     "join",  # another process wants to drive the run, and mostly may not while one does
     "freeze",  # a process stands still, or goes on again
@@ -47,6 +49,7 @@ WEIGHTS: dict[Kind, int] = {
     "damage": 0,  # at most once, see below
     "revoke": 0,
     "fork": 0,
+    "message": 0,
     "join": 0,
     "freeze": 0,
     "pass": 0,
@@ -71,8 +74,10 @@ IN_COMPANY: dict[Kind, int] = {
 }
 DAMAGED = 0.5
 """How often, from 0 to 1, something damages the store."""
-SELDOM: dict[Kind, float] = {"revoke": 0.2, "fork": 0.2}
+SELDOM: dict[Kind, float] = {"revoke": 0.2, "fork": 0.2, "message": 0.3}
 """How often, from 0 to 1, these befall a run, once or twice."""
+SELDOM_IN_COMPANY: dict[Kind, float] = {"message": 0.4}
+"""The same where several processes live."""
 LONGEST = 60
 
 
@@ -91,12 +96,7 @@ def moves_of(seed: int) -> tuple[Move, ...]:
     moves = [Move(kind, rng.randrange(100)) for kind in kinds[: rng.randint(3, LONGEST)]]
     if likely(rng, DAMAGED):
         moves.insert(rng.randrange(len(moves)), Move("damage", rng.randrange(100)))
-    rare = dice(seed, "rare moves")
-    for kind, odds in SELDOM.items():
-        times = rare.randint(1, 2) if likely(rare, odds) else 0
-        for _ in range(times):
-            moves.insert(rare.randrange(len(moves)), Move(kind, rare.randrange(100)))
-    return tuple(moves)
+    return _with_rare(seed, moves, SELDOM)
 
 
 def moves_in_company(seed: int) -> tuple[Move, ...]:
@@ -105,4 +105,14 @@ def moves_in_company(seed: int) -> tuple[Move, ...]:
     kinds: list[Kind] = rng.choices(
         list(IN_COMPANY), list(IN_COMPANY.values()), k=rng.randint(3, LONGEST)
     )
-    return tuple(Move(kind, rng.randrange(100)) for kind in kinds)
+    moves = [Move(kind, rng.randrange(100)) for kind in kinds]
+    return _with_rare(seed, moves, SELDOM_IN_COMPANY)
+
+
+def _with_rare(seed: int, moves: list[Move], odds_of: Mapping[Kind, float]) -> tuple[Move, ...]:
+    rare = dice(seed, "rare moves")
+    for kind, odds in odds_of.items():
+        times = rare.randint(1, 2) if likely(rare, odds) else 0
+        for _ in range(times):
+            moves.insert(rare.randrange(len(moves)), Move(kind, rare.randrange(100)))
+    return tuple(moves)

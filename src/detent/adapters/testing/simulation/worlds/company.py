@@ -40,6 +40,7 @@ from detent.adapters.testing.simulation.trace import (
     Said,
     Wrote,
 )
+from detent.adapters.testing.simulation.worlds.meddling import more_said
 from detent.adapters.testing.simulation.worlds.stage import (
     Driver,
     Flight,
@@ -129,7 +130,7 @@ class CompanyWorld:
             case "die_writing" | "refuse" | "hiccup":
                 fates = FATES[move.kind]
                 self._fate = fates[pick % len(fates)]
-            case "speak" | "cancel" | "revoke":
+            case "speak" | "cancel" | "revoke" | "message":
                 self._say(move)
             case "freeze" | "die" | "hear" if self._drivers:
                 self._befall(move, self._drivers[pick // 2 % len(self._drivers)])
@@ -189,6 +190,8 @@ class CompanyWorld:
                 event = self._decision(move.pick)
             case "cancel":
                 event = CancelRequested("somebody wants it")
+            case "message":
+                event = more_said(move.pick)
             case _ if self._run.grants:
                 event = GrantRevoked(self._run.grants[move.pick % len(self._run.grants)].ref)
             case _:

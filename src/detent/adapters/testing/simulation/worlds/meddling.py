@@ -9,11 +9,14 @@ from detent.adapters.agent.continuation import taken_up
 from detent.adapters.drivers.history import Runs
 from detent.adapters.testing.simulation.nested_runs import slots_in
 from detent.adapters.testing.simulation.trace import Said
+from detent.core.chat.messages import ChatMessage
+from detent.core.errors import UnknownEffectError
 from detent.core.machine.delegation import wrap_event
 from detent.core.machine.due import due
+from detent.core.machine.step import step
 from detent.core.run.approval import Confirmed
 from detent.core.run.effects import AskHuman
-from detent.core.run.events import Event, HumanDecided
+from detent.core.run.events import Event, HumanDecided, MessageReceived
 from detent.core.run.run import AwaitingDecision, Run, is_settled
 from detent.core.run.spec import AgentSpec
 
@@ -44,6 +47,20 @@ def forged(run: Run[Any], questions: Sequence[str], pick: int) -> Event | None:
     path, ref, digest = open_questions[pick % len(open_questions)]
     wrong = ["forged", *(one for one in questions if one != digest)]
     return wrap_event(path, HumanDecided(ref, wrong[pick % len(wrong)], Confirmed()))
+
+
+def may_hear(spec: AgentSpec[Any], run: Run[Any], event: Event) -> bool:
+    """Whether a run has asked what is told: a fork may begin where the original had not yet."""
+    try:
+        step(spec, run, event)
+    except UnknownEffectError:
+        return False
+    return True
+
+
+def more_said(pick: int) -> Event:
+    """Something that a user says further."""
+    return MessageReceived(ChatMessage.from_user(f"more {pick}"))
 
 
 def said_too_late(spec: AgentSpec[Any], run: Run[Any], pick: int) -> Said | None:

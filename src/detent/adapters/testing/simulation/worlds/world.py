@@ -41,7 +41,7 @@ from detent.adapters.testing.simulation.trace import (
     Said,
     Wrote,
 )
-from detent.adapters.testing.simulation.worlds.meddling import echoed, forged, forked, said_too_late
+from detent.adapters.testing.simulation.worlds import meddling
 from detent.adapters.testing.simulation.worlds.stage import Flight, Process, Stage
 from detent.adapters.testing.simulation.worlds.tool_world import Outside, within_reach
 from detent.core.errors import StoredDataError
@@ -168,6 +168,8 @@ class World:
             case "revoke" if grants := process.session.run.grants:
                 revoked = GrantRevoked(grants[move.pick % len(grants)].ref)
                 self._feed(process, revoked, "from outside")
+            case "message":
+                self._feed(process, meddling.more_said(move.pick), "from outside")
             case "fork":
                 self._fork(move.pick)
             case _:
@@ -187,7 +189,7 @@ class World:
         new_id = f"{self._run_id}+"
         journal = self._stage.store.open()
         runs = Runs(journal, self._spec, SeededChance(pick), self.clock)
-        run = forked(runs, self._run_id, new_id, pick)
+        run = meddling.forked(runs, self._run_id, new_id, pick)
         if run is None:
             return
         for process in list(self._processes):
@@ -351,14 +353,16 @@ class World:
         run = process.session.run
         if run is not self._run or not self._past:  # it may be about what this process never asked
             return
-        self._feed(process, echoed(run, self._past, pick), "again")
+        event = meddling.echoed(run, self._past, pick)
+        if self._begun is None or meddling.may_hear(self._spec, run, event):
+            self._feed(process, event, "again")
 
     def _forge(self, process: Process, pick: int) -> None:
         """Somebody says yes whom nobody has asked, or a human does when it is too late."""
         run = process.session.run
-        if (event := forged(run, self._questions, pick)) is not None:
+        if (event := meddling.forged(run, self._questions, pick)) is not None:
             self._feed(process, event, "by a forger")
-        if process in self._processes and (late := said_too_late(self._spec, run, pick)):
+        if process in self._processes and (late := meddling.said_too_late(self._spec, run, pick)):
             effect = late.effect
             self.trace.append(late)
             event = HumanDecided(effect.ref, effect.digest, late.decision, at=late.at)

@@ -1,0 +1,84 @@
+"""The code that README, tutorial and how-tos print passes `mypy --strict`, once it is copied."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_code_blocks import PAGES, ROOT, blocks
+
+UNTYPED = {
+    "docs/how-to/a2a.md",
+    "docs/how-to/acp.md",
+    "docs/how-to/agui.md",
+    "docs/how-to/mcp.md",
+    "docs/how-to/openai-endpoint.md",
+    "docs/how-to/opentelemetry.md",
+    "docs/how-to/write-a-provider-adapter.md",
+    "docs/how-to/your-own-loop.md",
+}
+"""Pages whose helpers have no types yet: mostly the code of another library, or of a loop."""
+
+OPTIONS = (
+    "--strict",
+    "--follow-imports=silent",
+    "--config-file=",  # not ours, as a copy is not here
+    "--python-version=3.11",
+    "--allow-redefinition-new",  # a page says `agent = …` more than once, and a program would not
+    "--local-partial-types",
+    "--disable-error-code=no-redef",
+)
+
+pytestmark = pytest.mark.xdist_group("typing")  # one worker, one run of the checker
+
+
+def module(page: Path) -> str:
+    """The page's code, each line where the page has it."""
+    lines: list[str] = []
+    for code in blocks(page):
+        for number, line in enumerate(code.splitlines()):
+            if number == len(lines):
+                lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What mypy says of each page."""
+    folder = tmp_path_factory.mktemp("pages")
+    pages = {page.relative_to(ROOT).as_posix(): page for page in PAGES}
+    names = {name.replace("/", "__").replace("-", "_")[:-3]: name for name in pages}
+    for stem, name in names.items():
+        (folder / f"{stem}.py").write_text(module(pages[name]), encoding="utf-8")
+    files = [f"{stem}.py" for stem in names]
+    command = [sys.executable, "-m", "mypy", *OPTIONS, *files]
+    environment = {"MYPYPATH": str(ROOT / "src"), "MYPY_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run(
+        command, check=False, cwd=folder, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode in {0, 1}, done.stdout + done.stderr
+    said: dict[str, list[str]] = {name: [] for name in pages}
+    for line in done.stdout.splitlines():
+        stem, _, complaint = line.partition(".py:")
+        if stem in names and ": error: " in complaint:
+            said[names[stem]].append(complaint)
+    return said
+
+
+@pytest.mark.parametrize(
+    "name", sorted({page.relative_to(ROOT).as_posix() for page in PAGES} - UNTYPED)
+)
+def test_what_a_page_prints_passes_mypy(name: str, complaints: dict[str, list[str]]) -> None:
+    """A complaint begins with the line of the page."""
+    assert complaints[name] == []
+
+
+@pytest.mark.parametrize("name", sorted(UNTYPED))
+def test_a_page_without_types_is_named_as_long_as_it_has_none(
+    name: str, complaints: dict[str, list[str]]
+) -> None:
+    """A page that passes by now leaves the list, so that it stays so."""
+    assert complaints[name] != []
