@@ -7,6 +7,7 @@ python3 dev.py test [arguments of pytest]      only the tests that these argumen
 python3 dev.py coverage                        all the tests: which lines does none of them reach?
 python3 dev.py simulate [--seeds N]            thousands of runs in worlds where all goes wrong
 python3 dev.py crashes [HOST [ROUNDS]]         kill, freeze and cut what hosts and engines run on
+python3 dev.py crashes stores [ROUNDS]         kill and freeze processes that share stores
 python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
 python3 dev.py mutate [--sample N] [patterns]  break the core in small ways: do its tests see it?
 python3 dev.py linear [words in names]         hostile texts of 1, 2 and 4 MB: is all time linear?
@@ -126,6 +127,8 @@ def run(arguments: list[str]) -> str:
 def test(arguments: list[str]) -> str:
     """Do all the checks and tests, or only the tests that the arguments choose."""
     set_up(FOR_WORK)
+    # Tests begin hundreds of Pythons: without this each would compile all that it imports anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if arguments:
         in_sight([PYTHON, "-m", "pytest", *arguments], ROOT)
         return "passed"
@@ -155,7 +158,11 @@ def simulate(arguments: list[str]) -> str:
 def crashes(arguments: list[str]) -> str:
     """Kill, freeze and cut workers and servers; anything lost or done twice fails it."""
     set_up(FOR_WORK)
-    in_sight([PYTHON, "-m", "tests.adapters.hosts.engines.crashes", *arguments], ROOT)
+    scripts = ["hosts.engines.crashes"]
+    if arguments[:1] == ["stores"]:
+        scripts, arguments = ["journals.kill_table", "journals.rivals_table"], arguments[1:]
+    for script in scripts:
+        in_sight([PYTHON, "-m", f"tests.adapters.{script}", *arguments], ROOT)
     return "nothing was lost, and nothing done twice"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -23,6 +24,17 @@ settings.register_profile(
     "calm", settings.get_profile(settings.get_current_profile_name()), deadline=None
 )
 settings.load_profile("calm")
+
+
+def pytest_collection() -> None:
+    """What is collected stays to the end: there is no garbage to look for among it."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Nor later: tests look for the garbage that they have made themselves."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -211,10 +211,15 @@ def test_the_tests_of_the_core_must_pass_over_all_of_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """They run first and alone; the others run, too, whatever comes of that."""
+    """They run first and alone; the others run, too, whatever comes of that.
+
+    Each of them keeps what Python makes of a module, so that not every process makes it anew.
+    """
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     ran: list[list[str]] = []
 
     def in_sight(command: list[str], folder: Path) -> None:
+        assert "PYTHONDONTWRITEBYTECODE" not in os.environ
         ran.append(command)
         if failing in command:
             raise dev.DevError("failed with exit code 1; see above")
@@ -228,3 +233,20 @@ def test_the_tests_of_the_core_must_pass_over_all_of_it(
     assert [{"tests/core", "--cov"} <= {*ran[0]}, *ran[1][2:5], "--cov" in ran[2]] == [
         True, "coverage", "report", f"--include={dev.CORE}", False
     ]  # fmt: skip
+
+
+def test_what_shares_a_store_is_killed_by_the_same_command(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With as many rounds as one says; all else is for what hosts and engines run on."""
+    ran: list[list[str]] = []
+    monkeypatch.setattr(dev, "set_up", lambda extras: None)
+    monkeypatch.setattr(dev, "in_sight", lambda command, folder: ran.append(command[2:]))
+
+    assert dev.main(["crashes", "stores", "5"]) == 0
+    assert dev.main(["crashes", "dbos", "5"]) == 0
+    assert ran == [
+        ["tests.adapters.journals.kill_table", "5"],
+        ["tests.adapters.journals.rivals_table", "5"],
+        ["tests.adapters.hosts.engines.crashes", "dbos", "5"],
+    ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.agent.continuation import ThreadNotEndedError as ThreadNotEndedError
-    from detent.adapters.drivers.forks import ForkedRunError as ForkedRunError
+    from detent.adapters.drivers.company.forks import ForkedRunError as ForkedRunError
     from detent.adapters.drivers.history import Runs as Runs
     from detent.adapters.drivers.progress import Progress as Progress
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
@@ -49,7 +49,7 @@ else:
         __name__,
         {
             "adapters.agent.continuation": "ThreadNotEndedError",
-            "adapters.drivers.forks": "ForkedRunError",
+            "adapters.drivers.company.forks": "ForkedRunError",
             "adapters.drivers.history": "Runs",
             "adapters.drivers.progress": "Progress",
             "adapters.drivers.recording": "RunExistsError",

@@ -1,4 +1,7 @@
-"""Processes that live fight for the same runs, and nothing is done twice that must not be."""
+"""Processes that live fight for the same runs, and nothing is done twice that must not be.
+
+A sample: `python3 dev.py crashes stores 125` has as many rounds as one likes.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are f
 
 @pytest.mark.parametrize("store", ["directory", "sqlite", "postgres"])
 def test_of_rivals_one_drives(store: str, request: pytest.FixtureRequest) -> None:
-    """A few rounds for each store; every count of harm is 0."""
+    """Two rounds for each store; every count of harm is 0."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     if store == "postgres":
         env["DETENT_TEST_POSTGRES"] = request.getfixturevalue("postgres_url")
     done = subprocess.run(
-        [sys.executable, str(TABLE), "3", store],
+        [sys.executable, str(TABLE), "2", store],
         env=env,
         capture_output=True,
         text=True,

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from detent import ChatMessage, Limits, OutputType, State, Tool, ToolCall
 from detent.core.chat.messages import ChatRole
-from detent.core.errors import StoredDataError
+from detent.core.errors import RunEndedError, StoredDataError
 from detent.core.machine.turns import with_unread
 from detent.core.storage.journal import progress_mark
 from detent.core.tools.result import result_of
@@ -218,3 +218,10 @@ def test_what_is_unread_is_stored_and_told_apart() -> None:
 def test_an_end_is_the_end_where_nothing_was_said() -> None:
     """As ever."""
     assert replay(SPEC, START, [says("done")]).phase == Done(Finished("text"))
+
+
+def test_whoever_speaks_to_a_run_that_has_ended_is_told_how_to_go_on() -> None:
+    """With its id and what it has come to."""
+    error = RunEndedError("r", "done")
+    assert (error.run_id, error.status) == ("r", "done")
+    assert "after=result" in str(error)

@@ -13,7 +13,7 @@ from threading import RLock, Thread
 from typing import TypeVar
 from weakref import ReferenceType, WeakValueDictionary, finalize, ref
 
-from detent.adapters.drivers.renewing import renew_for_ever
+from detent.adapters.drivers.company.renewing import renew_for_ever
 from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock, run_time

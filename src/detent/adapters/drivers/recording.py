@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from detent.adapters.drivers.forks import require_own
+from detent.adapters.drivers.company.forks import require_own
+from detent.adapters.drivers.company.marks import is_awaited, outcomes_of
 from detent.adapters.drivers.loading import (
     STARTED,
     STOPPED,
@@ -24,7 +25,6 @@ from detent.adapters.drivers.loading import (
     loaded,
     require_position,
 )
-from detent.adapters.drivers.marks import is_awaited, outcomes_of
 from detent.adapters.drivers.steps import (
     NO_STEPS,
     InterruptedStepError,

@@ -13,7 +13,7 @@ from typing import Generic, TypeAlias
 
 from attrs import define, field
 
-from detent.adapters.drivers.forks import ForkedRunError
+from detent.adapters.drivers.company.forks import ForkedRunError
 from detent.adapters.drivers.session import NEWS, Halt, Landed, News, Session
 from detent.adapters.system.hearing import Listen
 from detent.adapters.system.threads_and_loops import run_in_a_thread

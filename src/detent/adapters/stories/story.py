@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
-from detent.adapters.drivers.mark_words import words_in
+from detent.adapters.drivers.company.mark_words import words_in
 from detent.adapters.stories.entries import (
     Json,
     list_of,

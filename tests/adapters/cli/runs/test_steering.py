@@ -290,7 +290,7 @@ def test_more_is_said_without_code(path: str, monkeypatch: pytest.MonkeyPatch) -
     assert document("show", "order-1")["notes"][-2:] == ["said: in euros", "said: today"]
 
     the_app = app(monkeypatch, said(text="Paid."))
-    call("decide", "order-1", "--confirm", "--app", the_app)
+    call("decide", "order-1", "--confirm", "--unseen", "--app", the_app)
     assert document("resume", "order-1", "--app", the_app)["text"] == "Paid."
     store = SQLiteJournal(path)
     messages = Runs(store, clerk(store).spec).at("order-1").messages

@@ -1,4 +1,7 @@
-"""What dies under a host: a sample of `crashes.py`."""
+"""What dies under a host: a sample of `python3 dev.py crashes all`.
+
+Each host is in it, and each way to die under two of them.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from tests.adapters.hosts.engines.crashes import played
     ("host", "what"),
     [
         *(("local", "freeze"), ("local", "cut")),
-        *(("dbos", "kill"), ("dbos", "freeze"), ("dbos", "server")),
-        *(("temporal", "freeze"), ("temporal", "server"), ("temporal", "cut")),
-        *(("restate", "kill"), ("restate", "server"), ("restate", "cut")),
+        *(("dbos", "kill"), ("dbos", "server")),
+        *(("temporal", "freeze"), ("temporal", "server")),
+        *(("restate", "kill"), ("restate", "cut")),
     ],
 )
 def test_nothing_is_lost_and_nothing_done_twice(host: str, what: str) -> None:

@@ -228,9 +228,10 @@ class _Search:
         self._begun = begun
         self._turns = max([turns, *(claim.turns for claim in claims)])
         self._exact = exact
-        self._seen: dict[Key, _Visit] = {}
-        self._came_from: dict[Key, list[Key]] = {}
-        self._ends: list[Key] = []
+        self._seen: list[_Visit] = []  # by their number, which is hashed in their place
+        self._numbers: dict[Key, int] = {}
+        self._came_from: dict[int, list[int]] = {}
+        self._ends: list[int] = []
         self._edges: set[Edge] = set()
         self._transitions = 0
         self._cut = 0
@@ -244,9 +245,9 @@ class _Search:
         """
         began = perf_counter()
         first = _Visit(self._begun, tuple(None for _ in self._claims))
-        key = self._key(first)
-        self._seen[key] = first
-        frontier = deque([key])
+        self._seen.append(first)
+        self._numbers[self._key(first)] = 0
+        frontier = deque([0])
         while frontier:
             here = frontier.popleft()
             frontier.extend(self._onward(here))
@@ -264,7 +265,7 @@ class _Search:
             self._small.remember,
         )
 
-    def _onward(self, here: Key) -> Iterator[Key]:
+    def _onward(self, here: int) -> Iterator[int]:
         """The runs that are reached from one, and were not reached before."""
         visit = self._seen[here]
         is_over = visit.run.outcome is not None and not self._small.is_sent_back(visit.run)
@@ -280,12 +281,12 @@ class _Search:
             if isinstance(event, Resumed):
                 self._require_stored(visit)
             there = self._judged(visit, event, after)
-            key = self._key(there)
+            number = self._numbers.setdefault(self._key(there), len(self._seen))
             if not isinstance(event, CancelRequested):
-                self._came_from.setdefault(key, []).append(here)
-            if key not in self._seen:
-                self._seen[key] = there
-                yield key
+                self._came_from.setdefault(number, []).append(here)
+            if number == len(self._seen):
+                self._seen.append(there)
+                yield number
             self._edges.update(edges_between(visit.run, event, after))
             self._ran.update(
                 slot.call.tool_name
@@ -326,11 +327,11 @@ class _Search:
         can_end = set(self._ends)
         left = list(self._ends)
         while left:
-            fresh = [key for key in self._came_from.get(left.pop(), ()) if key not in can_end]
+            fresh = [one for one in self._came_from.get(left.pop(), ()) if one not in can_end]
             can_end.update(fresh)
             left.extend(fresh)
-        for key, visit in self._seen.items():
-            if key not in can_end:
+        for number, visit in enumerate(self._seen):
+            if number not in can_end:
                 raise self._refuted(claims[0].name, "from here no end can be reached", visit)
 
     def _refuted(self, claim: str, sentence: str, visit: _Visit) -> Refuted:

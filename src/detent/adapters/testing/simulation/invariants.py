@@ -14,6 +14,7 @@ from detent.adapters.testing.simulation.approval_invariants import (
     nothing_guarded_runs_unapproved,
 )
 from detent.adapters.testing.simulation.call_invariants import (
+    a_conversation_is_valid,
     a_policy_is_heeded,
     a_settled_call_stays_settled,
     an_answer_belongs_to_its_call,
@@ -22,9 +23,6 @@ from detent.adapters.testing.simulation.call_invariants import (
     each_call_has_a_key_of_its_own,
     settled_work_is_not_repeated,
     what_can_be_looked_up_is_not_repeated,
-)
-from detent.adapters.testing.simulation.conversation_invariants import (
-    a_conversation_is_valid,
     what_is_said_is_read_once,
 )
 from detent.adapters.testing.simulation.nested_runs import Invariant, everywhere

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from detent.adapters.drivers.company.mark_words import words_in
 from detent.adapters.drivers.loading import FORGOTTEN
-from detent.adapters.drivers.mark_words import words_in
 from detent.core.run.events import Event, ToolNeverRan, ToolRaised, ToolReturned
 from detent.ports.journal import Entry
 
