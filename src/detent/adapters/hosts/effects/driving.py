@@ -131,14 +131,17 @@ class EffectsDriving:
             LOGGER.warning("the engine could not be told of run %s: %s", given["run_id"], name)
 
     async def go_on(self, run: StoredRun) -> None:
-        """Have a run go on of which the engine may not know, or not know all."""
-        if run.length > 1:
-            await self._engine.look(run)
-            return
-        spec = self._parts[run.agent].spec
-        at = await asked(partial(loaded, self._reading.journal, spec, run.run_id))
-        if at.length == 1:
-            await self._begun(new_run(spec, run.agent, at.run, 1))
+        """Have a run go on of which the engine may not know, or not know all.
+
+        One of which nothing is written but its beginning may have been begun in the engine, too, by
+        a worker that has died since.
+        """
+        if run.length == 1:
+            spec = self._parts[run.agent].spec
+            at = await asked(partial(loaded, self._reading.journal, spec, run.run_id))
+            if at.length == 1:
+                await self._begun(new_run(spec, run.agent, at.run, 1))
+        await self._engine.look(run)
 
     def hear(self, run_id: str, event: Event) -> bool:
         """Nobody drives runs here: what is said goes to the engine."""
