@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 from uuid import uuid4
 
+import restate
 from temporalio import activity, workflow
 
 Play: TypeAlias = Callable[[int, int], Awaitable[object]]
@@ -95,3 +96,38 @@ async def temporal_steps(address: str) -> AsyncGenerator[Play]:
 
     async with Worker(client, task_queue="bare", workflows=[BareRun], activities=[bare_activity]):
         yield play
+
+
+@asynccontextmanager
+async def restate_steps(ingress: str, admin: str, port: int) -> AsyncGenerator[Play]:
+    """Steps of Restate, of a service at this port."""
+    import httpx
+
+    from detent.adapters.hosts.engines.restate_service import Serving
+
+    service = restate.Service("bare")
+
+    @service.handler()
+    async def bare_run(context: restate.Context, given: list[int]) -> None:
+        turns, size = given
+        for _ in range(turns):
+            await context.run_typed("model", step, kind="model", size=size)
+            await context.run_typed("tool", step, kind="tool", size=size)
+
+    at = f"127.0.0.1:{port}"
+    serving = Serving(restate.app([service], protocol="request_response"), at, 5)
+    async with httpx.AsyncClient(timeout=600) as client:
+        told = {"uri": f"http://{at}", "force": True, "use_http_11": True}
+        for _ in range(50):
+            if (await client.post(f"{admin}/deployments", json=told)).is_success:
+                break
+            await asyncio.sleep(0.1)
+
+        async def play(turns: int, size: int) -> None:
+            url = f"{ingress}/bare/bare_run"
+            (await client.post(url, json=[turns, size])).raise_for_status()
+
+        try:
+            yield play
+        finally:
+            await serving.end()

@@ -8,9 +8,10 @@ it takes to begin a run is no part of it. For the time of failover two workers w
 there, and the one that goes on with the run is killed. The folder should be on the disk that is to
 be measured.
 
-Restate is left out where there is no restate-server on the path or at DETENT_TEST_RESTATE. It has
-no bare steps here, what its server stores is not counted, and there is no failover: its workers
-stand behind one address, and here is nothing that would divide the calls.
+Restate is left out where there is no restate-server on the path or at DETENT_TEST_RESTATE. Its
+workers stand behind one address, and here is nothing that would divide the calls: for the time of
+failover the second one is told to Restate in the place of the first. pydantic-ai is there where
+BENCH_ENVS has a virtual environment "durable", with pydantic-ai-slim[dbos,temporal].
 """
 # ruff: noqa: INP001, T201  # a script that talks to a terminal
 
@@ -35,7 +36,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from bare_steps import TIMES, Play, dbos_steps, step, temporal_steps
+from bare_steps import TIMES, Play, dbos_steps, restate_steps, step, temporal_steps
+from durable_peers import PYTHON, peer
 
 from detent import Agent, ChatMessage, SQLiteJournal, ToolCall, tool
 from detent.hosts import DBOSHost, LocalHost, RestateHost, TemporalHost, serve_until_signal
@@ -45,10 +47,17 @@ from detent.models import ChatReply
 TURNS, RUNS, TURNS_AT_ONCE = 20, 30, 5
 LONG, LARGE = 60, 20_000
 PAUSE_S = 0.05
-HOSTS = ("local", "local, PostgreSQL", "dbos", "dbos, PostgreSQL", "temporal")
+HOSTS = (
+    *("local", "local, PostgreSQL", "dbos", "dbos effects", "dbos, PostgreSQL"),
+    *("dbos effects, PostgreSQL", "temporal", "temporal effects", "restate"),
+)
 KINDS = (
-    *("local", "local, PostgreSQL", "bare dbos", "dbos", "bare dbos, PostgreSQL"),
-    *("dbos, PostgreSQL", "bare temporal", "temporal", "restate"),
+    *("local", "local, PostgreSQL"),
+    *("bare dbos", "dbos", "dbos effects", "pydantic-ai dbos"),
+    *("bare dbos, PostgreSQL", "dbos, PostgreSQL", "dbos effects, PostgreSQL"),
+    "pydantic-ai dbos, PostgreSQL",
+    *("bare temporal", "temporal", "temporal effects", "pydantic-ai temporal"),
+    *("bare restate", "restate"),
 )
 
 Where: TypeAlias = Mapping[str, str]
@@ -88,20 +97,27 @@ def queue_of(kind: str, folder: Path, where: Where) -> str:
     return where["postgres"] if has_postgres(kind) else f"sqlite:///{folder / 'queue.db'}"
 
 
-def host_on(kind: str, agents: dict[str, Agent[Any, Any]], folder: Path, where: Where) -> Any:
+def host_on(
+    kind: str,
+    agents: dict[str, Agent[Any, Any]],
+    folder: Path,
+    where: Where,
+    *,
+    works: bool = True,
+) -> Any:
     """A host with its defaults, all of whose files are in the folder."""
     in_files = SQLiteJournal(folder / "runs.db")
     journal = PostgresJournal(where["postgres"]) if has_postgres(kind) else in_files
-    match kind.partition(",")[0]:
+    engine, _, mode = kind.partition(",")[0].partition(" ")
+    by: Any = ({"mode": mode} if mode else {}) | ({} if works else {"works": False})
+    match engine:
         case "dbos":
-            return DBOSHost(agents, journal, url=queue_of(kind, folder, where))
+            return DBOSHost(agents, journal, url=queue_of(kind, folder, where), **by)
         case "temporal":
-            return TemporalHost(agents, journal, client=where["temporal"])
+            return TemporalHost(agents, journal, client=where["temporal"], **by)
         case "restate":
-            listen, (ingress, admin) = (
-                f"127.0.0.1:{free_port()}",
-                (where["ingress"], where["admin"]),
-            )
+            listen = where.get("listen") or f"127.0.0.1:{free_port()}"
+            ingress, admin = where["ingress"], where["admin"]
             return RestateHost(agents, journal, ingress=ingress, admin=admin, listen=listen)
         case _:
             return LocalHost(agents, journal)
@@ -131,6 +147,13 @@ async def played(kind: str, folder: Path, where: Where) -> AsyncGenerator[Play]:
                 yield await stack.enter_async_context(steps)
             case "bare temporal":
                 yield await stack.enter_async_context(temporal_steps(where["temporal"]))
+            case "bare restate":
+                at = (where["ingress"], where["admin"], free_port())
+                yield await stack.enter_async_context(restate_steps(*at))
+            case "pydantic-ai dbos":
+                yield await stack.enter_async_context(peer("dbos", queue_of(kind, folder, where)))
+            case "pydantic-ai temporal":
+                yield await stack.enter_async_context(peer("temporal", where["temporal"]))
             case _:
                 yield await stack.enter_async_context(hosted(kind, folder, where))
 
@@ -144,6 +167,11 @@ def stored(folder: Path) -> int:
             pages, free, each = (base.execute(f"pragma {name}").fetchone()[0] for name in names)
         size += (pages - free) * each
     return size
+
+
+def files_in(folder: Path) -> int:
+    """How many bytes the files of a server have on the disk; those of Restate grow by steps."""
+    return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file())
 
 
 def stored_in(url: str) -> int:
@@ -162,8 +190,10 @@ async def measured(kind: str, folder: Path, server: Path, where: Where) -> tuple
     def size() -> int:
         if has_postgres(kind):
             return stored_in(where["postgres"])
-        of = {"bare temporal": [server], "temporal": [folder, server]}
-        return sum(map(stored, of.get(kind, [folder])))
+        if kind.endswith("restate"):
+            return stored(folder) + files_in(server.with_name("restate"))
+        both = [folder, server] if "temporal" in kind else [folder]
+        return sum(map(stored, both))
 
     async with played(kind, folder, where) as play:
         await play(2, 10)
@@ -202,21 +232,52 @@ def calls(folder: Path) -> list[tuple[int, float]]:
     return [(int(pid), float(at)) for pid, at in map(str.split, lines)]
 
 
+async def begun(kind: str, folder: Path, where: Where) -> None:
+    """Begin a run in an engine whose history is the truth."""
+
+    @tool(name="work", on_unknown="rerun")
+    async def unused(size: int) -> str:
+        """Do nothing here."""
+        return "done"
+
+    agents: dict[str, Agent[Any, Any]] = {"it": Agent(chat_generator=Model(), tools=[unused])}
+    async with host_on(kind, agents, folder, where, works=False) as host:
+        await host.start("it", "1000 10", run_id="r")
+
+
+def told_instead(admin: str, listen: str) -> None:
+    """Have Restate call the worker that is left, as whoever stands before the workers would."""
+    import httpx
+
+    told = {"uri": f"http://{listen}", "force": True, "use_http_11": True}
+    httpx.post(f"{admin}/deployments", json=told).raise_for_status()
+
+
 def failover_s(kind: str, folder: Path, where: Where) -> float:
     """How long nobody works after a worker was killed."""
     folder.mkdir()
-    program = [sys.executable, __file__, "--worker", kind, str(folder), json.dumps(dict(where))]
-    workers = [subprocess.Popen(program) for _ in range(2)]  # noqa: S603 - our own
+    program = [sys.executable, __file__, "--worker", kind, str(folder)]
+    listens = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    told = [json.dumps({**where, "listen": listen}) for listen in listens]
+    workers = [subprocess.Popen([*program, one]) for one in told]  # noqa: S603 - our own
     try:
         time.sleep(5)
         in_files = SQLiteJournal(folder / "runs.db")
         journal = PostgresJournal(where["postgres"]) if has_postgres(kind) else in_files
         agent = Agent(chat_generator=Model(), tools=[work], name="it", journal=journal)
-        asyncio.run(agent.begin("1000 10", run_id="r").leave_async())
+        if "effects" in kind:
+            asyncio.run(begun(kind, folder, where))
+        else:
+            asyncio.run(agent.begin("1000 10", run_id="r").leave_async())
         while len(calls(folder)) < 10:  # noqa: PLR2004 - it is under way
             time.sleep(0.01)
         killed = calls(folder)[-1][0]
         os.kill(killed, signal.SIGKILL)
+        if kind == "restate":
+            left = next(
+                listen for one, listen in zip(workers, listens, strict=True) if one.pid != killed
+            )
+            told_instead(where["admin"], left)
         at, end = time.time(), time.time() + 60
         while time.time() < end:
             if later := [when for pid, when in calls(folder) if pid != killed]:
@@ -328,7 +389,8 @@ def main() -> None:
         folder, servers = Path(name), {**at_temporal, **at_restate}
         for turn in range(rounds):
             for number, kind in enumerate(KINDS):
-                if kind == "restate" and not at_restate:
+                is_there = PYTHON.exists() if kind.startswith("pydantic-ai") else at_restate
+                if kind.startswith(("pydantic-ai", "bare restate", "restate")) and not is_there:
                     continue
                 own = folder / f"{number}-{turn}"
                 own.mkdir()
@@ -339,6 +401,7 @@ def main() -> None:
             if kind in got:
                 where = {**servers, "postgres": database()}
                 over[kind] = failover_s(kind, folder / f"{number}-over", where)
+    print(f"load of the machine: {', '.join(f'{one:.1f}' for one in os.getloadavg())}")
     print(
         "| | a turn, to bare | a turn | to begin | runs a second | bytes, to content | failover |"
     )
@@ -347,7 +410,9 @@ def main() -> None:
         kind: [median(column) for column in zip(*all_, strict=True)] for kind, all_ in got.items()
     }
     for kind, (begin, turn_ms, rate, size) in middle.items():
-        bare = middle.get(f"bare {kind}")
+        engine, _, store = kind.removeprefix("pydantic-ai ").partition(",")
+        bare = middle.get(f"bare {engine.split()[0]}{store and ','}{store}")
+        bare = None if kind.startswith("bare") else bare
         ratio = "" if bare is None else f"{turn_ms / bare[1]:.2f}"
         gap = f"{over[kind]:.1f} s" if kind in over else ""
         figures = f"{turn_ms:.1f} ms | {begin:.0f} ms | {rate:.1f} | {size / (LONG * LARGE):.1f}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.hosts.blocking import BlockingHost as BlockingHost
+    from detent.adapters.hosts.effects.contract import EffectsRefusedError as EffectsRefusedError
     from detent.adapters.hosts.engines.dbos import DBOSHost as DBOSHost
     from detent.adapters.hosts.engines.host import EngineOptions as EngineOptions
     from detent.adapters.hosts.engines.host import EngineUnavailableError as EngineUnavailableError
@@ -37,6 +38,7 @@ else:
         __name__,
         {
             "adapters.hosts.blocking": "BlockingHost",
+            "adapters.hosts.effects.contract": "EffectsRefusedError",
             "adapters.hosts.engines.dbos": "DBOSHost",
             "adapters.hosts.engines.host": "EngineOptions EngineUnavailableError",
             "adapters.hosts.engines.restate": "RestateHost",

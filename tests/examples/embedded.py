@@ -14,11 +14,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 from urllib.request import Request, urlopen
 
 from detent import SQLiteJournal
+from detent.journals import Journal
 from tests.adapters.hosts.engines.servers import free_ports, temporal_server, wait_for
 from tests.examples.loading import begin, example
 
@@ -68,6 +70,14 @@ def settled(status: Callable[[], str]) -> str:
     return now
 
 
+def _status_at(url: str) -> str:
+    return str(asked(url)["status"])
+
+
+def _status_in(journal: Journal, run_id: str) -> str:
+    return next((one.status for one in journal.runs() if one.run_id == run_id), "none")
+
+
 def refund_desk(folder: Path, model: str) -> bool:
     """A small refund is paid at once, a large one waits for a person."""
     (port,) = free_ports(1)
@@ -76,7 +86,7 @@ def refund_desk(folder: Path, model: str) -> bool:
         wait_for(port)
         for order, text in {"7": "broken cup, 12.50 euros", "8": "a table, 300 euros"}.items():
             asked(url, {"order": order, "text": text})
-            ends.append(settled(lambda order=order: asked(f"{url}/{order}")["status"]))
+            ends.append(settled(partial(_status_at, f"{url}/{order}")))
             say(f"order {order}: {dict(asked(f'{url}/{order}'))}")
     paid = list(example("refund_desk/desk.py").Ledger(folder / "ledger.db").payments().values())
     say(f"paid: {paid}")
@@ -124,15 +134,8 @@ def queue_worker(folder: Path, model: str) -> bool:
         with serving(program, "work", *where, "--model", model):
             for number, text in {"17": "Smoke on floor 3", "18": "Where is the canteen?"}.items():
                 said(program, "send", number, text, *where)
-                run = f"ticket-{number}"
-                ends.append(
-                    settled(
-                        lambda run=run: next(
-                            (one.status for one in journal.runs() if one.run_id == run), "none"
-                        )
-                    )
-                )
-                say(f"{run} is {ends[-1]}")
+                ends.append(settled(partial(_status_in, journal, f"ticket-{number}")))
+                say(f"ticket-{number} is {ends[-1]}")
     finally:
         server.kill()
     board = example(program).Board(folder / "board.jsonl").tickets()

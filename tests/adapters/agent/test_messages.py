@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ def test_a_run_that_has_ended_is_told_nothing() -> None:
     """The error says how to go on; the run is as it was."""
     agent = Agent(chat_generator=ScriptedChatGenerator("done", "more"), journal=MemoryJournal())
     first = agent.run("go", run_id=RUN)
-    for say in (lambda: agent.send(RUN, "more"), lambda: agent.cancel(RUN, "enough")):
+    for say in (partial(agent.send, RUN, "more"), partial(agent.cancel, RUN, "enough")):
         with pytest.raises(RunEndedError, match=r"it is done; .*after=result") as refused:
             say()
         assert (refused.value.run_id, refused.value.status) == (RUN, "done")

@@ -10,6 +10,7 @@ from attrs import evolve
 
 from detent import ChatMessage, Limits, OutputType, State, Tool, ToolCall
 from detent.core.chat.messages import ChatRole
+from detent.core.chat.replies import FinishReason
 from detent.core.errors import RunEndedError, StoredDataError
 from detent.core.machine.turns import with_unread
 from detent.core.storage.journal import progress_mark
@@ -54,7 +55,9 @@ MORE, AGAIN = (MessageReceived(ChatMessage.from_user(text)) for text in ("more",
 FIRST = CallRef(1, 0)
 
 
-def says(text: str, turn: int = 1, *, reason: str = "stop", attempt: int = 1) -> ModelReplied:
+def says(
+    text: str, turn: int = 1, *, reason: FinishReason = "stop", attempt: int = 1
+) -> ModelReplied:
     reply = ChatReply(ChatMessage.from_assistant(text), reason)
     return ModelReplied(turn, attempt, reply)
 

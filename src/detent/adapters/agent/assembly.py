@@ -291,7 +291,7 @@ class Assembly(Generic[S]):
         if streaming_callback is not None:
             require_callback(streaming_callback)
             tell = streaming_callback
-        rules = _with_inner(self.rules, spec) if spec.agents else self.rules
+        rules = with_inner(self.rules, spec) if spec.agents else self.rules
         holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
         recorder = self._recorder(spec, at, thread_id, lease)
         performer = self.performer(spec, tell, lease)
@@ -299,7 +299,7 @@ class Assembly(Generic[S]):
             spec,
             at.run,
             observers=[
-                *self._watching(spec, rules, performer.dispatcher),
+                *self.watching(spec, rules, performer.dispatcher),
                 *logging_observers(at.run),
                 *observers_of(leg),
             ],
@@ -339,7 +339,7 @@ class Assembly(Generic[S]):
             listener=self.listener,
         )
 
-    def _watching(
+    def watching(
         self, spec: AgentSpec[S], rules: Rules, tell: CallbackDispatcher | None
     ) -> list[Observer]:
         """The observers of a run: policies that learn, the user's, and who tells of results."""
@@ -363,10 +363,10 @@ def nested_performers(spec: AgentSpec[Any], own: EffectPerformer) -> NestedPerfo
     return NestedPerformers(own, {tool.name: _inner(tool, own) for tool in tools})
 
 
-def _with_inner(rules: Rules, spec: AgentSpec[Any]) -> Rules:
+def with_inner(rules: Rules, spec: AgentSpec[Any]) -> Rules:
     """The rules of an agent, with those of the agents among its tools."""
     inner = {
-        tool.name: _with_inner(tool.assembly.rules, tool.assembly.spec)
+        tool.name: with_inner(tool.assembly.rules, tool.assembly.spec)
         for tool in spec.tools.values()
         if isinstance(tool, AssembledTool)
     }

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from heapq import heappop, heappush
 from itertools import chain, islice
+from typing import Protocol
 
-from detent.adapters.drivers.leases import Keeper
-from detent.adapters.drivers.steps import at_once
+from detent.adapters.drivers.steps import Steps, at_once
 from detent.core.control.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal
@@ -33,11 +33,19 @@ WHOLE_S = 600.0
 """After how long all runs that wait are looked at, and not those alone that were written to."""
 
 
+class Claimed(Protocol):
+    """Knows which runs somebody drives."""
+
+    def require_free(self, run_id: str) -> Steps[None]:
+        """Raise RunBusyError where somebody does."""
+        ...
+
+
 class Finder:
     """Looks for runs of some agents in one store. It blocks, and is for one thread at a time."""
 
     def __init__(
-        self, journal: Journal, keeper: Keeper, agents: Collection[str], clock: Clock
+        self, journal: Journal, keeper: Claimed, agents: Collection[str], clock: Clock
     ) -> None:
         self._journal = journal
         self._keeper = keeper

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from attrs import frozen
 
@@ -24,6 +24,7 @@ from detent.ports.journal import RunNotFoundError
 
 Spoken: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage
 """What is said to a run itself."""
+T = TypeVar("T")
 
 
 class _RefusedError(Exception):
@@ -48,29 +49,37 @@ class People(RunDecisions):
         """
         events: list[Event] = []
 
-        def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
-            after, events[:] = self._heard(run, said, who)
-            return after, events
+        def write() -> Event:
+            who = self._who(run_id, said)
 
-        who: Sequence[Principal | None] = ()
-        try:
-            if isinstance(said, ToolExecutionDecision):
-                if not said.digest:
-                    return _undigested(said)
-                who = people(self._assembly.approvers, *self._load(run_id), [said])
+            def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
+                after, events[:] = self._heard(run, said, who)
+                return after, events
+
             self._write(run_id, change)
-        except _RefusedError as error:
-            return error.refusal
-        except DecisionRefusedError as error:
-            why = error.refusal
-            return HostRefusal(why.why, why.text, why.faults)
-        except RunNotFoundError as error:
-            return HostRefusal("unknown_run", str(error))
-        except StoredDataError as error:
-            return HostRefusal("unreadable", str(error))
-        except (UnstorableError, ValueError) as error:
-            return HostRefusal("invalid", str(error))
-        return events[0]
+            return events[0]
+
+        refusal = _undigested(said)
+        return _unless_refused(write) if refusal is None else refusal
+
+    def weigh(self, run_id: str, said: Spoken) -> list[Event] | HostRefusal:
+        """The events that it would be now, of which nothing is written; or why it does not count.
+
+        Raises:
+            JournalError: the store cannot be read.
+        """
+
+        def weigh() -> list[Event]:
+            who = self._who(run_id, said)
+            return self._heard(self._load(run_id)[1], said, who)[1]
+
+        refusal = _undigested(said)
+        return _unless_refused(weigh) if refusal is None else refusal
+
+    def _who(self, run_id: str, said: Spoken) -> Sequence[Principal | None]:
+        if not isinstance(said, ToolExecutionDecision):
+            return ()
+        return people(self._assembly.approvers, *self._load(run_id), [said])
 
     def _heard(
         self,
@@ -97,10 +106,28 @@ class People(RunDecisions):
         return after, [event]
 
 
-def _undigested(decision: ToolExecutionDecision) -> HostRefusal:
+def _unless_refused(say: Callable[[], T]) -> T | HostRefusal:
+    try:
+        return say()
+    except _RefusedError as error:
+        return error.refusal
+    except DecisionRefusedError as error:
+        why = error.refusal
+        return HostRefusal(why.why, why.text, why.faults)
+    except RunNotFoundError as error:
+        return HostRefusal("unknown_run", str(error))
+    except StoredDataError as error:
+        return HostRefusal("unreadable", str(error))
+    except (UnstorableError, ValueError) as error:
+        return HostRefusal("invalid", str(error))
+
+
+def _undigested(said: Spoken) -> HostRefusal | None:
+    if not isinstance(said, ToolExecutionDecision) or said.digest:
+        return None
     return HostRefusal(
         "invalid",
-        f"a decision about {decision.tool_name!r} needs the digest of what was shown: make it of "
+        f"a decision about {said.tool_name!r} needs the digest of what was shown: make it of "
         "a call of pending()",
     )
 

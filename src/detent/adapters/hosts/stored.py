@@ -18,7 +18,7 @@ from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
-from detent.adapters.hosts.people import People
+from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.hosts.registry import hosted_agents
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
@@ -27,7 +27,6 @@ from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
 from detent.core.result import AgentResult
-from detent.core.run.events import Event
 from detent.ports.chance import Chance
 from detent.ports.chat import Messages
 from detent.ports.clock import Clock
@@ -46,7 +45,7 @@ from detent.ports.journal import Journal
 from detent.ports.listing import Cursor, RunQuery, StoredRun
 
 NOT_HEARD = HostRefusal("ended", "it has ended")
-OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting"})
+OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting", "_way"})
 """What a host has once it is open."""
 
 
@@ -185,19 +184,24 @@ class StoredHost(ABC):
             return unknown_run(run_id)
         if run.agent not in self._legs:
             return other_agent(run, self._legs)
-        event: Event | HostRefusal = NOT_HEARD
+        came: Accepted | HostRefusal = NOT_HEARD
         if run.status not in ENDED or not isinstance(said, ChatMessage):
-            people = People(self._legs[run.agent].assembly)
-            event = await asked(partial(people.say, run_id, said))
+            came = await self._say(run, said, People(self._legs[run.agent].assembly))
+        is_late = isinstance(came, HostRefusal) and came.why == "ended"
+        if is_late and isinstance(said, ChatMessage):
+            return await self._starting.say(run_id, said, self._chance.new_id())
+        return came
+
+    async def _say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
+        """Write to the journal what is said to a run, and have it go on."""
+        event = await asked(partial(people.say, run.run_id, said))
         if isinstance(event, HostRefusal):
-            if isinstance(said, ChatMessage) and event.why == "ended":
-                return await self._starting.say(run_id, said, self._chance.new_id())
             return event
-        if not self._drives.hear(run_id, event):
-            now = await self._reading.listed(run_id)
+        if not self._drives.hear(run.run_id, event):
+            now = await self._reading.listed(run.run_id)
             if now is not None and now.status == "running":
                 await self._drives.go_on(now)
-        return Accepted(run_id)
+        return Accepted(run.run_id)
 
     def watch(self, run_id: str, after: int | None = None) -> AsyncGenerator[Watched]:
         """As the port says."""

@@ -140,8 +140,8 @@ def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[Tool
         return reply, calls
     taken, seen = {*ids}, set[str]()
     free = (name for number in count(len(calls)) if (name := f"call_{turn}_{number}") not in taken)
-    for place, name in enumerate(ids):
-        if not name or name in seen:
+    for place, known in enumerate(ids):
+        if not known or known in seen:
             own = f"call_{turn}_{place}"
             ids[place] = own if own not in taken else next(free)
             taken.add(ids[place])

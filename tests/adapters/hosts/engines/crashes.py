@@ -2,7 +2,7 @@
 
 ``python3 dev.py crashes [HOST [ROUNDS [SEED]]]`` says how often what was done, and what of it was
 repeated, lost, or begun again though nobody had looked. HOST is "local", "dbos", "temporal",
-"restate", or "all" of them.
+"restate", "temporal-effects" or "dbos-effects", or "all" of them.
 
 A run calls two tools in each turn, of which one is settled while the other one is at work. A worker
 is killed, frozen and woken, or cut from its server for a while, without a word or with one; or the
@@ -28,14 +28,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.adapters.hosts.engines import worker
-from tests.adapters.hosts.engines.sites import ENGINES, Site, site_of
+from tests.adapters.hosts.engines.sites import EFFECTS, ENGINES, Site, site_of
 from tests.adapters.hosts.engines.worker import CLAIM_S, host_on
 from tests.adapters.hosts.worker import TURNS, journal_at, payer
 
 ROOT = Path(__file__).parents[4]
 RUNS = 4
 PAYMENTS = RUNS * TURNS * 2
-PATIENCE_S = 90.0
+PATIENCE_S = 300.0
 WHATS = ("kill", "freeze", "server", "cut")
 AWAY_S = {"kill": (0.0, 0.0), "freeze": (CLAIM_S * 2,) * 2, "cut": (0.0, CLAIM_S * 2)}
 
@@ -75,15 +75,15 @@ def silent_in(folder: Path) -> int:
     return found
 
 
-async def begun(site: Site, folder: Path) -> None:
+async def begun(site: Site, folder: Path, rule: str) -> None:
     """Begin runs from a process that does not work."""
     journal = journal_at(site.store)
     if site.engine == "local":
-        agent = payer(folder, name="payer", journal=journal)
+        agent = payer(folder, rule, name="payer", journal=journal)
         for number in range(RUNS):
             await agent.begin("pay", run_id=f"r{number}").leave_async()
         return
-    agents = {"payer": payer(folder)}
+    agents = {"payer": payer(folder, rule)}
     async with host_on(site.told(works=False), agents, journal, works=False) as host:
         for number in range(RUNS):
             await host.start("payer", "pay", run_id=f"r{number}")
@@ -112,7 +112,7 @@ def is_done(site: Site) -> Callable[[], bool]:
 def played(host: str, what: str, seed: int) -> Counter[str]:
     """One round: something dies, or freezes, while runs are at work; all must come to their end."""
     chance = random.Random(seed)  # noqa: S311 - a game
-    has_postgres = host in {"local", "dbos"} and what in {"server", "cut"}
+    has_postgres = host in {"local", "dbos", "dbos-effects"} and what in {"server", "cut"}
     # A worker that lives, and that nobody hears, is at work on a payment about which a look would
     # say that it was never made.
     rule = "ask" if what in {"freeze", "cut"} else "look up"
@@ -123,7 +123,7 @@ def played(host: str, what: str, seed: int) -> Counter[str]:
         folder = Path(name)
         with working(site, folder, rule, is_wired=what == "cut") as first:
             until((folder / "ready").exists, folder)
-            asyncio.run(begun(site, folder))
+            asyncio.run(begun(site, folder, rule))
             number = chance.randrange(1, PAYMENTS - 2)
             until(lambda: len(paid_in(folder)) >= number, folder)
             time.sleep(chance.random() * 0.05)
@@ -171,7 +171,7 @@ def gone(
 
 def main(host: str = "all", rounds: str = "4", seed: str = "0") -> None:
     """Play rounds, and say what came of them."""
-    hosts = ("local", *ENGINES) if host == "all" else (host,)
+    hosts = ("local", *ENGINES, *EFFECTS) if host == "all" else (host,)
     bad = [matrix(one, int(rounds), int(seed)) for one in hosts]
     sys.exit(any(bad))
 

@@ -25,6 +25,8 @@ from tests.adapters.hosts.engines.servers import (
 from tests.adapters.hosts.engines.wires import Network
 
 ENGINES = ("dbos", "temporal", "restate")
+EFFECTS = ("dbos-effects", "temporal-effects")
+"""Engines whose history is the truth."""
 
 
 @define
@@ -34,6 +36,7 @@ class Site:
     engine: str
     server: Server | None
     folder: Path
+    mode: str = "legs"
     network: Network = field(factory=Network)
 
     @property
@@ -74,6 +77,8 @@ class Site:
                     where |= {"address": f"http://127.0.0.1:{self.network.to(own)}"}
             case _:  # "local" needs to be told of no engine
                 pass
+        if self.mode != "legs":
+            where["mode"] = self.mode
         return {"engine": self.engine, **where}
 
 
@@ -85,11 +90,12 @@ def need_sqlite_for_dbos() -> None:
 
 @contextmanager
 def site_of(engine: str, folder: Path, *, has_postgres: bool = False) -> Generator[Site]:
-    """An engine, for as long as it is needed.
+    """An engine, for as long as it is needed; "-effects" behind its name is its other mode.
 
     With `has_postgres`, the journal of "local" and all of "dbos" are in a server of PostgreSQL.
     """
     server: Server | None = None
+    engine, _, mode = engine.partition("-")
     with ExitStack() as stack:
         if engine == "temporal":
             server = temporal_server(folder)
@@ -103,6 +109,6 @@ def site_of(engine: str, folder: Path, *, has_postgres: bool = False) -> Generat
         if server is not None:
             stack.callback(server.kill)
             server.start()
-        site = Site(engine, server, folder)
+        site = Site(engine, server, folder, mode or "legs")
         stack.callback(site.network.end)
         yield site

@@ -24,11 +24,14 @@ from detent.hosts import (
 )
 from detent.journals import MemoryJournal, PostgresJournal
 from detent.testing import check_host, host_agents
-from tests.adapters.hosts.engines.sites import Site, site_of
+from tests.adapters.hosts.engines.sites import EFFECTS, ENGINES, Site, site_of
 from tests.adapters.hosts.engines.worker import host_on
 
+pytestmark = pytest.mark.filterwarnings("ignore:Cannot find activity to cancel")
+"""Temporal's library warns where the server cancels an activity that has just been completed."""
 
-@pytest.fixture(scope="module", params=["dbos", "temporal", "restate"])
+
+@pytest.fixture(scope="module", params=[*ENGINES, *EFFECTS])
 def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[Site]:

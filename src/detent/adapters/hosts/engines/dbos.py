@@ -14,20 +14,23 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import uuid4
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.hosts.effects.driving import HistoryKeeper
+from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.engines.dbos_process import VERSION, launch
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import (
     EngineHost,
     EngineOptions,
     EngineUnavailableError,
     Leg,
+    Mode,
 )
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, EnqueueOptions
 
-WORKFLOW, VERSION = "detent_leg", "detent"
-"""One version for all: what is queued says nothing of an agent but the id of a run."""
+WORKFLOW = "detent_leg"
 END_S = 5
 """How long it is waited at most for DBOS to write down that legs have ended."""
 IDLE_S = 1
@@ -47,11 +50,12 @@ def sqlite_fault(url: str, python: tuple[int, ...], sqlite: tuple[int, ...]) -> 
 
 
 class DBOSHost(EngineHost):
-    """Runs whose legs are workflows in a queue of DBOS: ``async with DBOSHost(…)``.
+    """Runs that are workflows of DBOS: ``async with DBOSHost(…)``.
 
-    A process has at most one, as it has one DBOS. A leg that waits for a worker is in the queue;
-    one that waits for a time is delayed there; a run that waits for a human is nowhere but in the
-    journal.
+    A process has at most one, as it has one DBOS. By legs, one that waits for a worker is in the
+    queue; one that waits for a time is delayed there; a run that waits for a human is nowhere but
+    in the journal. By effects, each call of a model or tool is a step of the run's workflow, and a
+    run that waits is a task of its worker.
 
     Args:
         agents: by the names that runs are started with; the same in each process.
@@ -59,8 +63,9 @@ class DBOSHost(EngineHost):
         url: the system database of DBOS: ``postgresql://…`` or ``sqlite:///runs-queue.db``.
         name: of this process: one that is started again under its name takes up at once what it
             was at. Without it, another worker does so once the claim is over.
-        queue: the name of the queue.
+        queue: the name of the queue; by effects, with "-effects" behind it.
         poll_s: how often the queue is looked at, in seconds.
+        mode: what DBOS keeps: "legs", or "effects". A store has runs of one of them.
         options: see `EngineOptions`.
 
     Raises:
@@ -77,25 +82,37 @@ class DBOSHost(EngineHost):
         name: str | None = None,
         queue: str = "detent",
         poll_s: float = 0.2,
+        mode: Mode = "legs",
         **options: Unpack[EngineOptions],
     ) -> None:
-        super().__init__(agents, journal, **options)
+        super().__init__(agents, journal, mode=mode, **options)
         if fault := sqlite_fault(url, sys.version_info[:3], sqlite3.sqlite_version_info):
             raise ValueError(fault)
         self._url, self._name = url, name or f"detent-{uuid4().hex}"
         self._queue, self._poll_s = queue, poll_s
         self._client: DBOSClient | None = None
 
+    async def _effects_engine(
+        self, parts: Mapping[str, EffectParts], outside: Outside
+    ) -> HistoryKeeper:
+        _require_dbos()
+        from detent.adapters.hosts.engines.dbos_effects import DBOSEffects
+
+        return DBOSEffects(
+            *(self._url, self._name, f"{self._queue}-effects", self._poll_s),
+            *(self._journal, self._keeper, parts, outside),
+            running=self._running,
+            drain_s=self._drain_s,
+        )
+
     async def _connect(self, leg: Leg | None) -> None:
-        try:
-            import dbos
-        except ModuleNotFoundError as error:
-            raise ImportError("DBOSHost needs dbos: pip install 'detent[dbos]'") from error
+        _require_dbos()
+        import dbos
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
             if leg is not None:
-                await asyncio.to_thread(self._launch, dbos.DBOS, asyncio.get_running_loop())
+                await asyncio.to_thread(self._launch, asyncio.get_running_loop())
             self._client = await asyncio.to_thread(
                 lambda: dbos.DBOSClient(system_database_url=self._url)
             )
@@ -104,31 +121,21 @@ class DBOSHost(EngineHost):
                 await asyncio.to_thread(dbos.DBOS.destroy, destroy_registry=True)
             raise EngineUnavailableError("the database of DBOS", "", error) from error
 
-    def _launch(self, dbos: Any, loop: asyncio.AbstractEventLoop) -> None:
+    def _launch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to take legs from the queue, each of which is driven in the event loop of ours."""
 
         async def detent_leg(run_id: str) -> None:
             driven = asyncio.run_coroutine_threadsafe(self._driving.leg_and_wake(run_id), loop)
             await asyncio.wrap_future(driven)
 
-        dbos(
-            config={
-                "name": "detent",
-                "system_database_url": self._url,
-                "executor_id": self._name,
-                "application_version": VERSION,
-                "log_level": "WARNING",
-                "notification_listener_polling_interval_sec": self._poll_s,
-            }
-        )
-        dbos.workflow(name=WORKFLOW)(detent_leg)
-        dbos.listen_queues([self._queue])
-        dbos.launch()
-        dbos.register_queue(
-            self._queue,
-            worker_concurrency=self._running,
-            polling_interval_sec=self._poll_s,
-            on_conflict="always_update",
+        launch(
+            detent_leg,
+            workflow_name=WORKFLOW,
+            url=self._url,
+            name=self._name,
+            queue=self._queue,
+            poll_s=self._poll_s,
+            concurrency=self._running,
         )
 
     async def _wake(self, wake: Wake) -> None:
@@ -154,3 +161,10 @@ class DBOSHost(EngineHost):
             )
         if client is not None:
             await asyncio.to_thread(client.destroy)
+
+
+def _require_dbos() -> None:
+    try:
+        import dbos  # noqa: F401 - whether it is there
+    except ModuleNotFoundError as error:
+        raise ImportError("DBOSHost needs dbos: pip install 'detent[dbos]'") from error

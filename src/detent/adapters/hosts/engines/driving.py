@@ -73,6 +73,10 @@ class EngineDriving:
         """How many runs go on here."""
         return len(self._here)
 
+    def texts(self) -> dict[str, str]:
+        """By run, the name of what keeps it from going on."""
+        return self.faults.texts()
+
     def refusal(self) -> HostRefusal | None:
         """Why no run is begun now."""
         if self.is_halted:

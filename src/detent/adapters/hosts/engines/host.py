@@ -5,21 +5,32 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
+from detent.adapters.hosts.effects.contract import require_followable
+from detent.adapters.hosts.effects.driving import EffectsDriving, EveryRun, HistoryKeeper
+from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import Looks
+from detent.adapters.hosts.people import People, Spoken
+from detent.adapters.hosts.reading import asked
 from detent.adapters.hosts.stored import HostHealth, StoredHost
 from detent.core.errors import DetentError
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock
+from detent.ports.hosting import Accepted, HostRefusal
 from detent.ports.journal import Journal
+from detent.ports.listing import StoredRun
 
 Leg: TypeAlias = Callable[[str], Awaitable[float | None]]
 """Drives a run as far as it goes, and says from when on it is to go on again."""
+
+
+Mode: TypeAlias = Literal["legs", "effects"]
+"""What an engine keeps of a run: when it goes on, or each of its effects."""
 
 
 class EngineUnavailableError(DetentError, RuntimeError):
@@ -58,10 +69,13 @@ class EngineOptions(TypedDict, total=False):
 class EngineHost(StoredHost):
     """A host whose runs are driven by workers that an engine gives them to.
 
-    The journal is the truth: each leg of a run ends where a human is asked, or where it waits, and
-    the next one may be anywhere. All processes must reach the same journal.
+    By legs, the journal is the truth: each leg of a run ends where a human is asked, or where it
+    waits, and the next one may be anywhere. By effects, the engine's history is: each call of a
+    model or tool, and each wait, is a step of it, and the journal follows, for whoever looks. All
+    processes must reach the same journal.
 
     Raises:
+        EffectsRefusedError: by effects, when it is opened: an agent has hooks.
         EngineUnavailableError: nobody answers where the engine should be, when it is opened.
         ValueError: the journal has no claims, there is no agent, or `running` is below 1.
     """
@@ -78,23 +92,57 @@ class EngineHost(StoredHost):
         claim_s: float = CLAIM_S,
         clock: Clock | None = None,
         chance: Chance | None = None,
+        mode: Mode = "legs",
     ) -> None:
         super().__init__(agents, journal, claim_s=claim_s, clock=clock, chance=chance)
         if running < 1:
             raise ValueError(f"'running' is 1 or more, got {running!r}")
+        if mode not in {"legs", "effects"}:
+            raise ValueError(f'\'mode\' is "legs" or "effects", got {mode!r}')
+        self._mode: Mode = mode
         self._works, self._running = works, running
         self._look_s, self._drain_s = look_s, drain_s
         self._looking: asyncio.Task[None] | None = None
 
-    async def _open(self, finder: Finder) -> EngineDriving:
-        looks = Looks(finder, self._clock, self._look_s)
-        parts = (self._reading, self._channels, looks, self._wake, self._clock)
-        self._driving = EngineDriving(*parts)
-        await self._connect(self._driving.leg if self._works else None)
+    _way: EngineDriving | EffectsDriving
+
+    async def _open(self, finder: Finder) -> EngineDriving | EffectsDriving:
+        if self._mode == "effects":
+            every = Finder(self._journal, EveryRun(), self._legs.keys(), self._clock)
+            looks = Looks(every, self._clock, self._look_s)
+            self._way = await self._open_effects(looks)
+        else:
+            looks = Looks(finder, self._clock, self._look_s)
+            parts = (self._reading, self._channels, looks, self._wake, self._clock)
+            self._way = self._driving = driving = EngineDriving(*parts)
+            await self._connect(driving.leg if self._works else None)
         if self._works:
-            looking = looks.for_ever(self._driving.look)
+            looking = looks.for_ever(self._way.look)
             self._looking = asyncio.create_task(looking, name="detent host")
-        return self._driving
+        return self._way
+
+    async def _open_effects(self, looks: Looks) -> EffectsDriving:
+        assemblies = {name: legs.assembly for name, legs in self._legs.items()}
+        require_followable(assemblies)
+        parts = await asked(
+            lambda: {name: EffectParts(one, one.current_spec) for name, one in assemblies.items()}
+        )
+        outside = Outside(parts, self._channels)
+        self._effects = await self._effects_engine(parts, outside)
+        await self._effects.connect(works=self._works)
+        given = (self._reading, looks, outside, self._effects, self._clock, self._chance)
+        return EffectsDriving(parts, *given)
+
+    async def _effects_engine(
+        self, parts: Mapping[str, EffectParts], outside: Outside
+    ) -> HistoryKeeper:
+        """Reach an engine whose history is the truth."""
+        raise ValueError(f"{type(self).__name__} has no mode 'effects'")
+
+    async def _say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
+        if isinstance(self._way, EffectsDriving):
+            return await self._way.say(run, said, people)
+        return await super()._say(run, said, people)
 
     @abstractmethod
     async def _connect(self, leg: Leg | None) -> None:
@@ -115,18 +163,18 @@ class EngineHost(StoredHost):
         """
         if not self._is_open:
             return
-        self._is_open, self._was_at_work = False, self._driving.running > 0
-        await self._driving.halt(self._drain_s)
+        self._is_open, self._was_at_work = False, self._way.running > 0
+        await self._way.halt(self._drain_s)
         if self._looking is not None:
             await self._looking
-        await self._disconnect()
+        await (self._disconnect() if self._mode == "legs" else self._effects.disconnect())
 
     def hurry(self) -> None:
         """While it closes: wait no longer for what is at work, and cancel it."""
-        self._driving.cancel()
+        self._way.cancel()
 
     def health(self) -> HostHealth:
         """How it is. What waits for a place waits in the engine, and is not counted here."""
-        driving = self._driving
+        driving = self._way
         is_ready = self._is_open and (not self._works or driving.looks.are_recent)
-        return HostHealth(is_ready, driving.running, 0, driving.faults.texts())
+        return HostHealth(is_ready, driving.running, 0, driving.texts())

@@ -11,12 +11,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Unpack
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.hosts.effects.driving import HistoryKeeper
+from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import (
     EngineHost,
     EngineOptions,
     EngineUnavailableError,
     Leg,
+    Mode,
 )
 from detent.ports.journal import Journal
 
@@ -31,20 +34,22 @@ BEATS = 4
 class TemporalHost(EngineHost):
     """Runs that are workflows of Temporal: ``async with TemporalHost(…)``.
 
-    A run that waits for a time sleeps in Temporal; one that waits for a human is nowhere but in the
-    journal: its workflow has completed, and a decision begins it again.
+    By legs, a run that waits for a time sleeps in Temporal; one that waits for a human is nowhere
+    but in the journal: its workflow has completed, and a decision begins it again. By effects, each
+    call of a model or tool is an activity, and a run that waits is a workflow that does.
 
     Args:
         agents: by the names that runs are started with; the same in each process.
         journal: where the runs are; one with claims that all processes reach.
         client: of Temporal, or the address of its server, such as ``localhost:7233``.
-        queue: the name of the task queue.
+        queue: the name of the task queue; by effects, with "-effects" behind it.
         beat_s: a worker that has not been heard of for so long is given up, in seconds.
+        mode: what Temporal keeps: "legs", or "effects". A store has runs of one of them.
         options: see `EngineOptions`.
 
     Raises:
         ImportError: temporalio is not installed: ``pip install 'detent[temporal]'``.
-        ValueError: the journal has no claims, or there is no agent.
+        ValueError: the journal has no claims, there is no agent, or no such mode.
     """
 
     def __init__(
@@ -55,26 +60,34 @@ class TemporalHost(EngineHost):
         client: Client | str = "localhost:7233",
         queue: str = "detent",
         beat_s: float = 3.0,
+        mode: Mode = "legs",
         **options: Unpack[EngineOptions],
     ) -> None:
-        super().__init__(agents, journal, **options)
+        super().__init__(agents, journal, mode=mode, **options)
         self._engine, self._queue, self._beat_s = client, queue, beat_s
         self._worker: Worker | None = None
 
-    async def _connect(self, leg: Leg | None) -> None:
-        try:
-            from temporalio import activity
-            from temporalio.client import Client
-            from temporalio.worker import Worker
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                "TemporalHost needs temporalio: pip install 'detent[temporal]'"
-            ) from error
-        from detent.adapters.hosts.engines.temporal_run import LEG, DetentRun
+    async def _effects_engine(
+        self, parts: Mapping[str, EffectParts], outside: Outside
+    ) -> HistoryKeeper:
+        client = await _reached(self._engine)
+        from detent.adapters.hosts.engines.temporal_effects import TemporalEffects
 
-        self._client = await _reached(Client, self._engine)
+        return TemporalEffects(
+            *(client, f"{self._queue}-effects", self._beat_s, parts, outside),
+            running=self._running,
+            drain_s=self._drain_s,
+        )
+
+    async def _connect(self, leg: Leg | None) -> None:
+        self._client = await _reached(self._engine)
         if leg is None:
             return
+        from temporalio import activity
+        from temporalio.worker import Worker
+
+        from detent.adapters.hosts.engines.temporal_run import LEG, DetentRun
+
         pause_s = self._beat_s / BEATS
 
         @activity.defn(name=LEG)
@@ -123,10 +136,16 @@ class TemporalHost(EngineHost):
             await self._serving
 
 
-async def _reached(sdk: type[Client], at: Client | str) -> Client:
+async def _reached(at: Client | str) -> Client:
+    try:
+        from temporalio.client import Client
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "TemporalHost needs temporalio: pip install 'detent[temporal]'"
+        ) from error
     if not isinstance(at, str):
         return at
     try:
-        return await sdk.connect(at)
+        return await Client.connect(at)
     except RuntimeError as error:  # which is all that the SDK says
         raise EngineUnavailableError("Temporal", f" at {at}", error) from error

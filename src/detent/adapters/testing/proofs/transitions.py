@@ -21,7 +21,7 @@ from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.control.hooks import Hook, ModelAnswer, ToolAnswer, incoming, outgoing, sent_back
 from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
-from detent.core.run.approval import SCOPES, Answered, Confirmed, Modified, Rejected
+from detent.core.run.approval import SCOPES, Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.run.events import (
     CallRewritten,
@@ -199,7 +199,8 @@ class Small:
         other = arguments_for(effect.tool, dice("modified", effect.tool.name))
         widest = SCOPES.index(effect.ask.answers.remember) if self.remember else 0
         scopes = SCOPES[: widest + 1]
-        said = (*map(Confirmed, scopes), Modified(other), Rejected(), Answered("a human says so"))
+        said: list[Decision] = [Confirmed(scope) for scope in scopes]
+        said += [Modified(other), Rejected(), Answered("a human says so")]
         for decision in said:
             yield HumanDecided(ref, effect.digest, decision)
         for slot in run.slots:

@@ -1,0 +1,213 @@
+"""Driving by the effects of an engine: it is told of new runs, and of what is said to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Protocol
+
+from attrs import frozen
+
+from detent.adapters.drivers.loading import loaded
+from detent.adapters.drivers.steps import NO_STEPS, Steps
+from detent.adapters.hosts.effects.inside import Json, new_run
+from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.faults import Faults
+from detent.adapters.hosts.legs import AnyHandle
+from detent.adapters.hosts.looks import Looks
+from detent.adapters.hosts.people import People, Spoken
+from detent.adapters.hosts.reading import Reading, asked
+from detent.adapters.telemetry.logs import LOGGER
+from detent.core.errors import AgentChangedError
+from detent.core.run.events import Event
+from detent.core.storage.journal import event_to_json
+from detent.ports.chance import Chance
+from detent.ports.clock import Clock
+from detent.ports.hosting import Accepted, HostRefusal, TryAgain
+from detent.ports.listing import StoredRun
+
+PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""How long it is waited, again and again, until the journal shows what the run has heard."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
+"""After how long the engine is told again of a run that stands still: at first, and at most."""
+
+
+class HistoryKeeper(Protocol):
+    """What an engine is asked for by a host whose runs it drives by their effects."""
+
+    @property
+    def changed(self) -> Mapping[str, str]:
+        """By run, in which way its agent has changed, so that it cannot be followed here."""
+        ...
+
+    async def connect(self, *, works: bool) -> None:
+        """Reach the engine, and take jobs from it."""
+        ...
+
+    async def begin(self, given: Json, *, is_again: bool) -> bool:
+        """Begin a run, once; `is_again` is one that has failed. Whether it was begun by this."""
+        ...
+
+    async def say(self, run_id: str, said: Json) -> bool:
+        """Tell a run; whether that has changed it. It is in the history then.
+
+        Raises:
+            AgentChangedError: no worker can follow the run, as its agent has changed.
+            JournalUnavailableError: the engine is away, or no worker is there to hear it.
+        """
+        ...
+
+    async def look(self, run: StoredRun) -> None:
+        """Have a run that stands still look whether somebody has written to the journal itself."""
+        ...
+
+    async def disconnect(self) -> None:
+        """Take no more jobs, hear out those at work, and leave the engine."""
+        ...
+
+
+@frozen
+class _Told:
+    """That the engine was told of a run of this length which stands still, and when it is again."""
+
+    length: int
+    next_at: float = 0.0
+    pause_s: float = FIRST_PAUSE_S
+
+
+class EveryRun:
+    """Finds a run free whoever has claimed it: the engine knows who follows it."""
+
+    def require_free(self, run_id: str) -> Steps[None]:
+        """It is."""
+        return NO_STEPS
+
+
+class EffectsDriving:
+    """Has an engine drive runs. What is said to them counts once the engine's history has it."""
+
+    def __init__(  # noqa: PLR0917 - what a host is made of
+        self,
+        parts: Mapping[str, EffectParts],
+        reading: Reading,
+        looks: Looks,
+        outside: Outside,
+        engine: HistoryKeeper,
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        self._parts, self._reading = parts, reading
+        self._outside, self._engine, self._chance = outside, engine, chance
+        self.looks, self.faults = looks, Faults(clock)
+        self.is_halted = False
+        self._seen: dict[str, int] = {}
+        self._told: dict[str, _Told] = {}
+        self._clock = clock
+
+    @property
+    def running(self) -> int:
+        """How many effects are at work here."""
+        return self._outside.running
+
+    def refusal(self) -> HostRefusal | None:
+        """Why no run is begun now."""
+        if self.is_halted:
+            return HostRefusal("shutting_down", "this host is shutting down: ask another one")
+        return None
+
+    async def begin(self, run: StoredRun, begin: Callable[[], Awaitable[AnyHandle]]) -> None:
+        """Begin a run in the journal, and then in the engine; a look finds one left in between."""
+        handle = await begin()
+        given = new_run(self._parts[run.agent].spec, run.agent, handle.session.run, 1)
+        await handle.leave_async()
+        await self._begun(given)
+
+    async def _begun(self, given: Json) -> None:
+        try:
+            await self._engine.begin(given, is_again=False)
+        except Exception as error:  # noqa: BLE001 - an engine that is away comes back
+            name = type(error).__name__
+            LOGGER.warning("the engine could not be told of run %s: %s", given["run_id"], name)
+
+    async def go_on(self, run: StoredRun) -> None:
+        """Have a run go on of which the engine may not know, or not know all.
+
+        One of which nothing is written but its beginning may have been begun in the engine, too, by
+        a worker that has died since.
+        """
+        if run.length == 1:
+            spec = self._parts[run.agent].spec
+            at = await asked(partial(loaded, self._reading.journal, spec, run.run_id))
+            if at.length == 1:
+                await self._begun(new_run(spec, run.agent, at.run, 1))
+        await self._engine.look(run)
+
+    def hear(self, run_id: str, event: Event) -> bool:
+        """Nobody drives runs here: what is said goes to the engine."""
+        return False
+
+    async def say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
+        """Tell a run what somebody says, and whether it counts."""
+        spec = self._parts[run.agent].spec
+        for pause_s in PAUSES_S:
+            await asyncio.sleep(pause_s)
+            events = await asked(partial(people.weigh, run.run_id, said))
+            if isinstance(events, HostRefusal):
+                return events
+            told = {
+                "id": self._chance.new_id(),
+                "events": [event_to_json(spec, event) for event in events],
+            }
+            try:
+                if await self._heard(run, said, told):
+                    return Accepted(run.run_id)
+            except AgentChangedError as error:
+                return HostRefusal("unreadable", str(error))
+        text = f"others speak to run {run.run_id!r} all the time, or it is not begun yet: try again"
+        return HostRefusal("full", text)
+
+    async def _heard(self, run: StoredRun, said: Spoken, told: Json) -> bool:
+        if not isinstance(said, TryAgain):
+            if await self._engine.say(run.run_id, told):
+                return True
+            now = await self._reading.listed(run.run_id)
+            if now is not None and now.length == 1:
+                await self.go_on(now)
+            return False
+        spec = self._parts[run.agent].spec
+        at = await asked(partial(loaded, self._reading.journal, spec, run.run_id))
+        given = new_run(spec, run.agent, at.run, at.length) | {"events": told["events"]}
+        return await self._engine.begin(given, is_again=True)
+
+    async def look(self) -> None:
+        """Look once for runs at which nothing is at work, though something is owed to them."""
+        found = await self.looks.found(self.faults.resting)
+        seen, self._seen = self._seen, {run.run_id: run.length for run in found}
+        self._told = {name: one for name, one in self._told.items() if name in self._seen}
+        now = self._clock.now()
+        for run in found:
+            told = self._told.get(run.run_id, _Told(run.length))
+            if told.length != run.length:
+                told = _Told(run.length)
+            if seen.get(run.run_id) == run.length and told.next_at <= now and not self.is_halted:
+                pause_s = min(2 * told.pause_s, LAST_PAUSE_S)
+                self._told[run.run_id] = _Told(run.length, now + told.pause_s, pause_s)
+                try:
+                    await self.go_on(run)
+                except Exception as error:  # noqa: BLE001 - it is tried again, later and later
+                    self.faults.add(run.run_id, type(error).__name__)
+
+    def texts(self) -> dict[str, str]:
+        """By run, the name of what keeps it from going on."""
+        changed = dict.fromkeys(self._engine.changed, AgentChangedError.__name__)
+        return self.faults.texts() | changed
+
+    async def halt(self, drain_s: float) -> None:
+        """Begin nothing more. The engine's worker hears out what is at work."""
+        self.is_halted = True
+        self.looks.end()
+
+    def cancel(self) -> None:
+        """Cancel what is at work. Of a tool it is said that nobody knows what it has done."""
+        self._outside.cancel()

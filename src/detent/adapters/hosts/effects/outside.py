@@ -1,0 +1,311 @@
+"""The outside: performs the jobs of the inside on a worker, and writes to the journal for it.
+
+A job says what has happened before it. That is written down first, unless it is there: each job is
+right whatever others have written, and twice is once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from threading import Event as Flag
+from typing import Any, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
+
+from attrs import define, evolve, frozen
+
+from detent.adapters.agent.assembly import Assembly, nested_performers, with_inner
+from detent.adapters.drivers.loading import Loaded, loaded, marked_event
+from detent.adapters.drivers.observations import observing
+from detent.adapters.drivers.recording import Recorder
+from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.steps import in_event_loop
+from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.effects.contract import require_rules
+from detent.adapters.hosts.effects.inside import Json
+from detent.adapters.hosts.reading import asked
+from detent.adapters.system.threads_and_loops import in_another_thread
+from detent.adapters.telemetry.logs import LOGGER, logging_observers
+from detent.core.errors import StoredDataError
+from detent.core.machine.delegation import wrap_event
+from detent.core.machine.due import due
+from detent.core.run.effects import Effect, EffectKey, RunTool
+from detent.core.run.events import Event, ToolNeverRan
+from detent.core.run.refs import CallRef
+from detent.core.run.run import Run
+from detent.core.run.spec import AgentSpec
+from detent.core.storage.effects import report_to_json
+from detent.core.storage.journal import event_from_json, event_to_json
+from detent.ports.clock import Clock
+from detent.ports.hosting import UnknownAgentError
+from detent.ports.journal import Entry, JournalConflictError, JournalDamagedError, with_data
+
+T = TypeVar("T")
+Begins: TypeAlias = Callable[[], Awaitable[bool]]
+"""Has the engine know that a tool begins now; False says that it waits for it no longer."""
+CONFLICTS = 20
+"""How often a job is written again when others write to the same run."""
+KEPT = 256
+"""So many runs are kept in memory, so that the next job of one need not read it."""
+LATER: Json = {"later": "what comes before is on its way"}
+
+
+@frozen
+class EffectParts:
+    """An agent as its effects are performed: its rules do not change while the host is open."""
+
+    assembly: Assembly[Any]
+    spec: AgentSpec[Any]
+
+
+@define(eq=False)
+class _ToldClock:
+    """Says the time that it is told, as of which things happened. Who waits, waits in earnest."""
+
+    at: float
+    own: Clock
+
+    def now(self) -> float:
+        """The time that it was told."""
+        return self.at
+
+    def wait(self, until: float, dropped: Flag) -> None:
+        """As long as it is from the told time on."""
+        self.own.wait(self.own.now() + until - self.at, dropped)
+
+    async def wait_async(self, until: float) -> None:
+        """As above."""
+        await self.own.wait_async(self.own.now() + until - self.at)
+
+
+@define(eq=False)
+class _Followed:
+    """A run as it is in the journal, and who writes to it."""
+
+    session: Session[Any]
+    recorder: Recorder
+    clock: _ToldClock
+
+
+class Outside:
+    """Performs jobs, in the running event loop."""
+
+    def __init__(self, parts: Mapping[str, EffectParts], channels: Channels) -> None:
+        self._parts, self._channels = parts, channels
+        self._kept: dict[str, _Followed] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def running(self) -> int:
+        """How many effects are at work here."""
+        return len(self._tasks)
+
+    def cancel(self) -> None:
+        """Cancel what is at work."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def drained(self, drain_s: float) -> None:
+        """Hear out what is at work for so long, and cancel the rest."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=drain_s)
+        self.cancel()
+
+    async def perform(self, job: Json, begins: Begins | None = None) -> Json:
+        """What came of a job: a report; or what has kept it from being begun, or reported.
+
+        It raises nothing, as an engine would only do it again: the run knows when to do so. A tool
+        is not begun unless `begins` says so.
+        """
+        try:
+            parts = await self._parts_of(job)
+            came = await self._written(parts, job)
+        except Exception as error:  # noqa: BLE001 - nothing has begun
+            return _later(job, error)
+        if not isinstance(came, Run):
+            return came
+        if job["effect"] is None:
+            return {"written": True}
+        effect = _owed(parts.spec, came, job["effect"])
+        if effect is None:
+            return await self._not_owed(parts, job)
+        if begins is not None and is_tool(job) and not await begins():
+            return _never_ran(parts.spec, job["effect"])
+        try:
+            return await self._performed(parts, came, effect)
+        except Exception as error:  # noqa: BLE001 - a tool may have done its work
+            if not is_tool(job):
+                return _later(job, error)
+            return {"lost": f"what it gave could not be told: {type(error).__name__}"}
+
+    async def _parts_of(self, job: Json) -> EffectParts:
+        """The agent of a job.
+
+        Raises:
+            UnknownAgentError: it is not here.
+            AgentChangedError: it has other rules here.
+        """
+        agent, run_id = job["agent"], job["run_id"]
+        if agent not in self._parts:
+            raise UnknownAgentError(agent, sorted(self._parts), run_id)
+        parts = self._parts[agent]
+        require_rules(parts.spec, agent, run_id, job["rules"])
+        if not parts.assembly.is_warm:
+            await asyncio.wrap_future(in_another_thread(parts.assembly.warm_up))
+        return parts
+
+    def late(self, job: Json, came: Json) -> Json | None:
+        """What the inside is told of a tool for which the engine waits no longer, if anything.
+
+        RULE: a known outcome is never thrown away.
+        """
+        if not is_tool(job) or job["agent"] not in self._parts:
+            return None
+        if "later" in came:  # it was not begun: nobody else can know
+            came = _never_ran(self._parts[job["agent"]].spec, job["effect"])
+        wrapped = came.get("wrapped")
+        return None if wrapped is None else {"events": [wrapped], "is_late": True}
+
+    async def _not_owed(self, parts: EffectParts, job: Json) -> Json:
+        """The run has moved past it while the job was on its way: a tool has not run here.
+
+        What keeps anything else from being performed is said, if others have written it.
+        """
+        if is_tool(job):
+            return _never_ran(parts.spec, job["effect"])
+        try:
+            came = await self._written(parts, job | {"look": True})
+        except Exception as error:  # noqa: BLE001 - nothing has begun
+            return _later(job, error)
+        return came if isinstance(came, dict) else LATER
+
+    async def _performed(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Json:
+        spec, run_id = parts.spec, run.id
+        assembly = evolve(parts.assembly, listener=partial(self._channels.tell, run_id))
+        own = assembly.performer(spec, assembly.streaming_callback, None)
+        with self._channels.open(run_id) as channel:
+            channel.length = max(channel.length, self._length(run_id))
+            event = await self._cancellable(nested_performers(spec, own).perform_async(effect))
+        return _report(spec, effect, event)
+
+    async def _cancellable(self, performed: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.create_task(performed)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await task
+
+    def _length(self, run_id: str) -> int:
+        kept = self._kept.get(run_id)
+        return 0 if kept is None else kept.recorder.length
+
+    async def _written(self, parts: EffectParts, job: Json) -> Run[Any] | Json:
+        """The run once what has happened is written down; or what others have written there."""
+        run_id = job["run_id"]
+        lock = self._locks.setdefault(run_id, asyncio.Lock())
+        for _ in range(CONFLICTS):
+            async with lock:
+                try:
+                    return await self._write(parts, job)
+                except JournalConflictError:  # another job of the run, or a human, was faster
+                    self._kept.pop(run_id, None)
+                except BaseException:
+                    self._kept.pop(run_id, None)
+                    raise
+        return LATER
+
+    async def _write(self, parts: EffectParts, job: Json) -> Run[Any] | Json:
+        spec, run_id, length = parts.spec, job["run_id"], job["length"]
+        journal = parts.assembly.required_journal
+        entries = await asked(lambda: list(journal.read(run_id, length - 1)))
+        if not entries:
+            return LATER  # what comes before is on its way
+        there = [_told(spec, run_id, entry, data) for entry, data in with_data(entries[1:])]
+        events: list[Json] = job["events"]
+        count = _same(there, events)
+        if count < min(len(there), len(events)) or (job["look"] and count < len(there)):
+            return {"missed": {"at": length + count, "events": there[count:]}}
+        followed = await self._followed(parts, run_id, length + len(there))
+        if new := [event_from_json(spec, one) for one in events[len(there) :]]:
+            followed.clock.at = max(followed.clock.at, job["at"])
+            await in_event_loop(followed.session.feed_steps(*new))
+        return followed.session.run
+
+    async def _followed(self, parts: EffectParts, run_id: str, length: int) -> _Followed:
+        kept = self._kept.pop(run_id, None)
+        if kept is None or kept.recorder.length != length:
+            read = partial(loaded, parts.assembly.required_journal, parts.spec, run_id)
+            at = await asked(read)
+            if at.length != length:
+                raise JournalConflictError(run_id, length, at.length)
+            kept = self._new(parts, at)
+        self._kept[run_id] = kept
+        while len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept
+
+    def _new(self, parts: EffectParts, at: Loaded[Any]) -> _Followed:
+        assembly, spec = parts.assembly, parts.spec
+        clock = _ToldClock(0.0, assembly.clock)
+        rules = with_inner(assembly.rules, spec) if spec.agents else assembly.rules
+        if at.run.decisions:
+            rules.tell(spec, at.run.decisions)
+        recorder = Recorder(assembly.required_journal, spec, clock, at)
+        happened = observing(partial(self._channels.happened, at.run.id))
+        observers = [
+            *assembly.watching(spec, rules, None),
+            *logging_observers(at.run),
+            happened,
+        ]
+        session = Session(spec, at.run, observers=observers, clock=clock, record=recorder)
+        return _Followed(session, recorder, clock)
+
+
+def is_tool(job: Json) -> bool:
+    """Whether a job is a tool, which is not begun twice."""
+    return (job["effect"] or "").startswith("tool/")
+
+
+def _later(job: Json, error: Exception) -> Json:
+    name = type(error).__name__
+    LOGGER.warning(
+        "run %s could not go on here with %s: %s",
+        *(job["run_id"], job["effect"] or "what has happened", name),
+        extra={"run_id": job["run_id"]},
+    )
+    return {"later": name}
+
+
+def _told(spec: AgentSpec[Any], run_id: str, entry: Entry, data: Mapping[str, Any]) -> Json:
+    """An entry as the inside says it."""
+    try:
+        return event_to_json(spec, marked_event(spec, entry.kind, data)[0])
+    except StoredDataError as error:
+        where = f"entry {entry.position} of run {run_id!r}"
+        raise JournalDamagedError(f"{where} is none that an engine has written: {error}") from error
+
+
+def _same(there: list[Json], events: list[Json]) -> int:
+    """How many are the same, from the first one on."""
+    pairs = zip(there, events, strict=False)
+    found = (place for place, (one, other) in enumerate(pairs) if one != other)
+    return next(found, min(len(there), len(events)))
+
+
+def _owed(spec: AgentSpec[Any], run: Run[Any], name: str) -> Effect | None:
+    return next((one for one in due(spec, run) if one.key.to_text() == name), None)
+
+
+def _never_ran(spec: AgentSpec[Any], name: str) -> Json:
+    key = EffectKey.from_text(name)
+    event = ToolNeverRan(CallRef(key.turn, key.place), key.attempt)
+    report = {"detent": "report", "effect": name, "event": event_to_json(spec, event)}
+    return {"report": report, "wrapped": event_to_json(spec, wrap_event(key.path, event))}
+
+
+def _report(spec: AgentSpec[Any], effect: Effect, event: Event | None) -> Json:
+    report: Json = {"report": report_to_json(spec, effect, event)}
+    if isinstance(effect, RunTool) and event is not None:
+        report["wrapped"] = event_to_json(spec, wrap_event(effect.path, event))
+    return report

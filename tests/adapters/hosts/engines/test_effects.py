@@ -1,0 +1,228 @@
+"""Runs that Temporal's history is the truth about: of the examples, and of changed agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowHistory
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
+
+from detent import (
+    Agent,
+    AgentTool,
+    AlwaysAskPolicy,
+    BlockingConfirmationStrategy,
+    ChatMessage,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    SimpleConsoleUI,
+    SQLiteJournal,
+    ToolCall,
+    tool,
+)
+from detent.adapters.hosts.engines.temporal_follow import FOLLOWERS, DetentEffects, Followers
+from detent.hosts import EffectsRefusedError, HostRefusal, TemporalHost
+from tests.adapters.hosts.engines.sites import Site, site_of
+from tests.examples.loading import example
+
+pytestmark = pytest.mark.filterwarnings("ignore:Cannot find activity to cancel")
+"""Temporal's library warns where the server cancels an activity that has just been completed."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
+    """Temporal with its server, for all tests of the module."""
+    with site_of("temporal-effects", tmp_path_factory.mktemp("temporal")) as site:
+        yield site
+
+
+@tool(timeout_s=0.3)
+async def nap(seconds: float) -> str:
+    """Sleep."""
+    await asyncio.sleep(seconds)
+    return "rested"
+
+
+def boss() -> Agent[Any, Any]:
+    """Has another one work, that is too slow once."""
+    calls = [ToolCall("nap", {"seconds": 60.0}), ToolCall("nap", {"seconds": 0.0})]
+    both = ChatMessage.from_assistant(tool_calls=calls)
+    inner = Agent(chat_generator=ScriptedChatGenerator(both, "well"), tools=[nap])
+    script = ScriptedChatGenerator(ToolCall("helper", {"task": "rest"}), "content")
+    helper = AgentTool(inner, name="helper", description="rests")
+    return Agent(chat_generator=script, tools=[helper])
+
+
+def of_examples(folder: Path) -> dict[str, tuple[Agent[Any, Any], str]]:
+    """The agents of the examples that an engine can follow, and what to say to each."""
+    desk, triage = example("refund_desk/desk.py"), example("queue_worker/triage.py")
+    batch, policy = example("nightly_batch/batch.py"), example("proven_policy/policy.py")
+    word = next(iter(batch.WORDS))
+    teller = policy.make_agent(policy.SHIPPED).evolve(
+        chat_generator=ScriptedChatGenerator(ToolCall("balance", {}), "It is enough.")
+    )
+    board, register = triage.Board(folder / "board"), batch.Register(folder / "register")
+    journal = MemoryJournal()
+    return {
+        "desk": (
+            desk.make_clerk(desk.Ledger(folder / "ledger"), desk.scripted()),
+            "Order A7: broken, 900 euros",
+        ),
+        "triage": (triage.make_triage(board, triage.scripted()), "Ticket T1: smoke in the hall"),
+        "batch": (
+            batch.make_agent(register, journal, batch.scripted()),
+            f"The letter a.txt:\n\nDear all, {word} number 1.",
+        ),
+        "teller": (teller, "How much is there?"),
+        "boss": (boss(), "Rest."),
+    }
+
+
+async def lived(
+    where: str, told: Mapping[str, tuple[Agent[Any, Any], str]], folder: Path
+) -> dict[str, WorkflowHistory]:
+    """A run of each agent, to which people say yes, and what Temporal has of it."""
+    agents = {name: agent for name, (agent, _) in told.items()}
+    journal = SQLiteJournal(folder / "runs.db")
+    host = TemporalHost(agents, journal, client=where, mode="effects", queue="examples")
+    async with host, asyncio.timeout(120):
+        for name, (_, said) in told.items():
+            await host.start(name, said, run_id=name)
+        waiting = set(told)
+        while waiting:
+            for question in await host.pending():
+                await host.send(question.call.run_id, question.call.confirm(by="Ada"))
+            ended = {run.run_id for run in await host.runs("done")}
+            waiting -= ended
+            await asyncio.sleep(0.05)
+        client = await Client.connect(where)
+        handles = {name: client.get_workflow_handle(f"detent-{name}") for name in told}
+        return {name: await handle.fetch_history() for name, handle in handles.items()}
+
+
+async def replay_failure(agent: Agent[Any, Any], name: str, history: WorkflowHistory) -> str:
+    """What Temporal's replayer says of a history with this agent; "" is nothing."""
+    FOLLOWERS["examples-effects"] = Followers({name: agent.spec})
+    try:
+        runner = UnsandboxedWorkflowRunner()
+        replayer = Replayer(workflows=[DetentEffects], workflow_runner=runner)
+        found = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+    finally:
+        del FOLLOWERS["examples-effects"]
+    return str(found.replay_failure or "")
+
+
+def changed(agent: Agent[Any, Any]) -> list[Agent[Any, Any]]:
+    """The same agent with a tool less, and with a rule about all tools."""
+    name = next(iter(agent.spec.tools))
+    tools = [one for one in agent.spec.tools.values() if one.name != name]
+    guarded = {one: AlwaysAskPolicy() for one in agent.spec.tools}
+    bare = agent.evolve(tools=tools, confirmation_strategies={}, exit_conditions=["text"])
+    return [bare, agent.evolve(confirmation_strategies=guarded, max_agent_steps=77)]
+
+
+def test_histories_of_the_examples_can_be_replayed(site: Site, tmp_path: Path) -> None:
+    """Each ends as it did, and an agent that has changed since says so."""
+    told = of_examples(tmp_path)
+
+    async def main() -> None:
+        histories = await lived(site.told()["client"], told, tmp_path)
+        for name, history in histories.items():
+            agent = told[name][0]
+            assert await replay_failure(agent, name, history) == ""
+            for other in changed(agent):
+                said = await replay_failure(other, name, history)
+                assert "AgentChangedError" in said
+                assert "as it was" in said
+            assert "UnknownAgentError" in await replay_failure(agent, "other", history)
+
+    asyncio.run(main())
+
+
+def test_the_history_has_each_effect_and_says_it_once(site: Site, tmp_path: Path) -> None:
+    """By name, for the dashboard; a long conversation is not repeated in each."""
+
+    async def main() -> None:
+        said = "x" * 50_000
+        agents = {"long": (boss(), said)}
+        (history,) = (await lived(site.told()["client"], agents, tmp_path)).values()
+        raw = b"".join(event.SerializeToString() for event in history.events)
+        for name in (b"model/1/0/1", b"tool/1/0/1@1.0.helper", b"deadline/1/0/1@1.0.helper"):
+            assert name in raw
+        assert raw.count(said.encode()) == 1
+
+    asyncio.run(main())
+
+
+def hooked() -> Agent[Any, Any]:
+    """Of the long chat: it shows its notes to the model by a hook."""
+    agent: Agent[Any, Any] = example("long_chat/chat.py").make_friend(
+        ScriptedChatGenerator("x"), MemoryJournal()
+    )
+    return agent
+
+
+def asking() -> Agent[Any, Any]:
+    """Asks at its own terminal, as the guarded coder does."""
+    rule = BlockingConfirmationStrategy(AlwaysAskPolicy(), SimpleConsoleUI())
+    return Agent(
+        chat_generator=ScriptedChatGenerator("x"),
+        tools=[nap],
+        confirmation_strategies={"nap": rule},
+    )
+
+
+@pytest.mark.parametrize(("make", "why"), [(hooked, "hooks"), (asking, "UI")])
+def test_an_agent_that_no_engine_can_follow_is_refused(
+    make: Callable[[], Agent[Any, Any]], why: str, site: Site, tmp_path: Path
+) -> None:
+    """When its host is opened, and with what to do."""
+
+    async def main() -> None:
+        journal = SQLiteJournal(tmp_path / "runs.db")
+        where = site.told()["client"]
+        async with TemporalHost({"it": make()}, journal, client=where, mode="effects"):
+            pass
+
+    with pytest.raises(EffectsRefusedError, match=f"{why}.*mode='legs'"):
+        asyncio.run(main())
+
+
+def test_a_run_of_a_changed_agent_stands_still_and_says_so(site: Site, tmp_path: Path) -> None:
+    """In the health, and to whoever decides; it goes on with the agent as it was."""
+
+    def clerk(**options: Any) -> Agent[Any, Any]:
+        script = ScriptedChatGenerator(ToolCall("nap", {"seconds": 0.0}), "Done.")
+        rules = {"nap": AlwaysAskPolicy()}
+        return Agent(chat_generator=script, tools=[nap], confirmation_strategies=rules, **options)
+
+    journal, where = SQLiteJournal(tmp_path / "runs.db"), site.told()["client"]
+
+    def host(agent: Agent[Any, Any]) -> TemporalHost:
+        return TemporalHost(
+            {"it": agent}, journal, client=where, mode="effects", queue="changed", drain_s=1
+        )
+
+    async def main() -> None:
+        async with asyncio.timeout(90):
+            agent = clerk()
+            async with host(agent) as first:
+                await first.start("it", "go", run_id="old")
+                while not (questions := await first.pending()):  # noqa: ASYNC110 - elsewhere
+                    await asyncio.sleep(0.02)
+            yes = questions[0].call.confirm(by="Ada")
+            async with host(clerk(max_agent_steps=3)) as other:
+                said = await other.send("old", yes)
+                assert isinstance(said, HostRefusal)
+                assert said.why == "unreadable"
+                assert "as it was" in said.text
+                assert other.health().faults == {"old": "AgentChangedError"}
+            async with host(agent) as again:
+                await again.send("old", yes)
+                assert (await again.result("old")).text == "Done."
+
+    asyncio.run(main())
