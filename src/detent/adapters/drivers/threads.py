@@ -64,7 +64,7 @@ def drive(
                 session.hear([mail.get()])
         raise
     finally:
-        if ear is not None:
+        if ear is not None and desk.is_ours:  # what it locks may be locked for ever in a fork
             ear.close()
         for effect in (*session.void(), *session.under_way.values()):
             drop(effect)
@@ -88,6 +88,11 @@ class _Desk(Generic[S]):
     _raised: BaseException | None = None
     _pid: int = field(factory=os.getpid)
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is the process that drives the run, and no fork of it."""
+        return self._pid == os.getpid()
+
     def tell(self) -> None:
         """Others have written to the run; in any thread."""
         self.mail.put(NEWS)
@@ -105,7 +110,7 @@ class _Desk(Generic[S]):
         if not self.mail.empty():  # told since we last looked
             self._have_tended()
         came = _performed(self.pay, effect)
-        if self._tended is not None and self._pid != os.getpid():
+        if self._tended is not None and not self.is_ours:
             self.session.open()  # what is under way is so in another process, and so is who tends
             raise ForkedRunError(self.session.run.id, self._pid)
         with self._lock:
