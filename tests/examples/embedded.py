@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,7 @@ def said(path: str, *arguments: str | Path, typed: str | None = None) -> str:
 
 
 @contextmanager
-def serving(path: str, *arguments: str | Path) -> Iterator[None]:
+def serving(path: str, *arguments: str | Path) -> Generator[None]:
     """The program as a service."""
     with begin(path, *arguments) as service:
         try:

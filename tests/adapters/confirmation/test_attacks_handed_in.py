@@ -70,7 +70,7 @@ class Desk:
             return "paid"
 
         rules = {} if self.policy is None else {"pay": self.policy}
-        options = {"confirmation_strategies": rules, **self.options}
+        options: dict[str, Any] = {"confirmation_strategies": rules, **self.options}
         return Agent(chat_generator=ScriptedChatGenerator(*script), tools=[pay], **options)
 
     def stopped(self, *script: Any, **begin: Any) -> tuple[PendingCall, AgentSnapshot]:

@@ -183,7 +183,8 @@ class PendingCall:
             wanted = dict(data.get("approvers", {}))
             wanted["roles"] = tuple(wanted.get("roles", ()))
             parts = {"answers": Answers(**answers), "approvers": Approvers(**wanted)}
-            return cls(**{**data, **lists, **parts})
+            fields: dict[str, Any] = {**data, **lists, **parts}
+            return cls(**fields)
         except (TypeError, ValueError, AttributeError) as error:
             raise StoredDataError(f"this is no pending call: {error}") from error
 

@@ -1,7 +1,8 @@
 """A tool forks, and the child comes back from it: the run stays with the parent.
 
 This module is the process that does so, in a folder, with a store:
-`python -m tests.adapters.drivers.company.test_forked_runs FOLDER STORE`. In an event loop Python itself ends such a child: that has no running loop.
+`python -m tests.adapters.drivers.company.test_forked_runs FOLDER STORE`. In an event loop Python
+itself ends such a child: that has no running loop.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -356,7 +356,7 @@ def test_a_journal_that_was_away_for_a_moment_is_written_to_again() -> None:
 
     async def main() -> None:
         async with asyncio.timeout(5):
-            stage = Stage(payer(), Flaky(MemoryJournal()))
+            stage = Stage(payer(), cast(Any, Flaky(MemoryJournal())))
             given = await stage.given()
             await to_the_end(stage, given, stage.inside(given))
 

@@ -267,8 +267,10 @@ def wrapped(amount: int) -> int:
 
 
 BY_PARTIAL = partial(handed_on, helped)
-CALLERS = [in_a_list, in_a_function, by_default, by_its_module, by_an_import, by_a_class, BANK]
-CALLERS += [by_a_table, BY_PARTIAL, partial(handed_on, way={"it": (helped,)}), wrapped]
+CALLERS = [
+    *(in_a_list, in_a_function, by_default, by_its_module, by_an_import, by_a_class, BANK),
+    *(by_a_table, BY_PARTIAL, partial(handed_on, way={"it": (helped,)}), wrapped),
+]
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=range(len(CALLERS)))

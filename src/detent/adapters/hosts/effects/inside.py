@@ -99,10 +99,10 @@ class _EngineClock:
     def now(self) -> float:
         return self.engine.now()
 
-    def wait(self, at: float, dropped: object) -> None:
+    def wait(self, until: float, dropped: object) -> None:
         raise AssertionError("the inside waits by the engine")
 
-    async def wait_async(self, at: float) -> None:
+    async def wait_async(self, until: float) -> None:
         raise AssertionError("the inside waits by the engine")
 
 

@@ -7,6 +7,7 @@ https://docs.dbos.dev/python/reference/client.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import sqlite3
 import sys
 from collections.abc import Mapping
@@ -165,6 +166,6 @@ class DBOSHost(EngineHost):
 
 def _require_dbos() -> None:
     try:
-        import dbos  # noqa: F401 - whether it is there
+        importlib.import_module("dbos")
     except ModuleNotFoundError as error:
         raise ImportError("DBOSHost needs dbos: pip install 'detent[dbos]'") from error

@@ -234,6 +234,7 @@ class DBOSEffects:
             if status.status in ENDED:
                 return False
             await self._handed_on(run_id, workflow_id)
+        (status, *_) = await self._client.list_workflows_async(workflow_ids=[workflow_id])
         self._require_followed(run_id, status)
         raise JournalUnavailableError(
             f"no worker has heard yet what was said to run {run_id!r}: see that one is there"
