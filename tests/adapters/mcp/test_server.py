@@ -382,7 +382,17 @@ def test_a_run_is_found_again_over_stdio(folder: Path) -> None:
         async with Client(server, mode="legacy", elicitation_callback=Human()) as client:
             waits = await client.call_tool("clerk", {"task": "Pay Ann."})
         run_id = waits.structured_content["run_id"]
-        decide = ["-m", "detent", "runs", "decide", run_id, "--confirm", "--store", "runs.db"]
+        decide = [
+            "-m",
+            "detent",
+            "runs",
+            "decide",
+            run_id,
+            "--confirm",
+            "--unseen",
+            "--store",
+            "runs.db",
+        ]
         decided = await asyncio.create_subprocess_exec(
             *(sys.executable, *decide, "--app", "desk:agents"),
             cwd=folder,

@@ -189,6 +189,7 @@ CHANGES: dict[str, object] = {
     "grants": (2,),
     "nonce": "drawn",
     "given_up": 3,
+    "unread": (4,),
 }
 
 
