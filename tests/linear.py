@@ -42,6 +42,7 @@ HOSTILE: Mapping[str, str] = {
     "controls": "\x00\x07\x1b\r",
     "colours": "\x1b[31mx\x1b[0m",
     "marks": "a\u0301\u202e\u200b",
+    "rows of marks": "\u0300\u0316",
     "surrogates": "\ud800",
     "bars": "▌┃",
     "markup": "<&>'",

@@ -95,6 +95,7 @@ TEXTS: Mapping[str, Callable[[str], object]] = {
     "a result without secrets": lambda text: without_secrets(
         text, {"a": text[:20], "b": text[:5]}, ["a", "b"]
     ),
+    "a result without its secret": lambda text: without_secrets(text, {"a": text}, ["a"]),
     "a server's echo without keys": lambda text: without_keys(text, [text[:6] or "x", "sk-12345"]),
     "a recording without keys": scrub_secrets,
     "a text on a terminal": escape_control,

@@ -49,6 +49,7 @@ ONCE_WORSE = {
     "faults of a call with a secret": FIRST // 2,
     "calls with ids that the model has chosen": FIRST // 2,
     "calls without ids": FIRST * 2,
+    "a result without its secret: rows of marks": FIRST // 2,
 }
 SAMPLE = (
     "a client that waits for all",

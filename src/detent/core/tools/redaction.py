@@ -49,6 +49,10 @@ FEW = 64
 SIGNS = punctuation + whitespace
 """What makes no longer word with anything around it."""
 
+STRETCH = re.compile(r"[\s\S]{1,255}(?=[ -~]|\Z)|[\s\S]{1,256}")
+"""So much is brought into a normal form at once, if possible up to where a character begins: that
+takes the square of how many marks stand in a row."""
+
 BETWEEN = "\x1f"
 """Stands between texts that are looked through together: ASCII has it for that, and no word."""
 
@@ -245,7 +249,8 @@ def _disguised(text: str) -> Iterator[str]:
     """A secret in the forms in which others may repeat it."""
     data = text.encode(errors="replace")
     yield from (text, text.strip(), escape(text), data.hex(), repr(data)[2:-1])
-    yield from (normalize("NFC", text), normalize("NFD", text))
+    for form in ("NFC", "NFD"):
+        yield "".join(normalize(form, piece) for piece in STRETCH.findall(text))
     for shift, cut in enumerate((0, 2, 3)):  # behind a name, as in "Basic", all are others
         encoded = b64encode(bytes(shift) + data).decode().rstrip("=")
         if len(encoded) > SECRET:
