@@ -13,6 +13,7 @@ from temporalio.client import (
     AsyncActivityCancelledError,
     Client,
     RPCTimeoutOrCancelledError,
+    WorkflowExecutionStatus,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -129,6 +130,8 @@ class TemporalEffects:
         except asyncio.CancelledError:
             why = activity.cancellation_details()
             is_dropped = why is None or why.cancel_requested
+            if why is not None and why.not_found:  # a run that has ended asks for nothing more
+                is_dropped = await self._is_over(activity.info().workflow_id or "")
             if why is None or is_dropped or why.worker_shutdown or not is_tool(job):
                 performed.cancel()
             if is_dropped or not is_tool(job):
@@ -140,6 +143,14 @@ class TemporalEffects:
         if is_tool(job):
             activity.raise_complete_async()
         return came
+
+    async def _is_over(self, workflow_id: str) -> bool:
+        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id)
+        try:
+            status = (await handle.describe()).status
+        except RPCError as error:
+            return error.status is RPCStatusCode.NOT_FOUND
+        return status is not WorkflowExecutionStatus.RUNNING
 
     async def _beat(self, what: str | None) -> None:
         while True:
