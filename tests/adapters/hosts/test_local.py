@@ -56,7 +56,7 @@ from detent.journals import (
     PostgresJournal,
     SQLiteJournal,
 )
-from detent.machine import AskModel, CancelRequested, ManualClock, Run
+from detent.machine import AskModel, CancelRequested, ManualClock, MessageReceived, Run
 from detent.models import ChatGeneratorError, ChatReply, ModelFailure
 from detent.ports.chat import StreamingCallback
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
@@ -568,6 +568,27 @@ def test_who_begins_a_run_does_not_approve_in_it() -> None:
             return [first, await decided(host, more.run_id)]
 
     assert asyncio.run(visit()) == [[HostRefusal, Accepted]] * 2
+
+
+def test_who_says_more_to_a_run_that_has_ended_has_begun_the_next() -> None:
+    """Where that is known; else it is who began the one before."""
+
+    async def visit() -> list[str | None]:
+        async with LocalHost(host_agents(), MemoryJournal()) as host:
+            await host.start("echo", "go", run_id="r", started_by="ann")
+            await host.result("r", 10)
+            said = MessageReceived(ChatMessage.from_user("again"), by="bob")
+            by_bob = await host.send("r", said)
+            assert isinstance(by_bob, Accepted)
+            await host.result(by_bob.run_id, 10)
+            unsaid = await host.send(by_bob.run_id, ChatMessage.from_user("and again"))
+            assert isinstance(unsaid, Accepted)
+            found = [await host.run(one.run_id) for one in (by_bob, unsaid)]
+            wrong = await host.send("r", ChatMessage.from_assistant("I"))
+            assert isinstance(wrong, HostRefusal)
+            return [*(one.run.started_by for one in found), wrong.why]
+
+    assert asyncio.run(visit()) == ["bob", "bob", "invalid"]
 
 
 def test_blocking_code_has_the_same_host() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.continuation import people
 from detent.adapters.agent.decisions import RunDecisions
-from detent.core.chat.messages import ChatMessage
 from detent.core.control.pending import ToolExecutionDecision, decided_run
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.machine.calls import DecisionRefusedError
@@ -22,7 +21,7 @@ from detent.core.storage.journal import status_of
 from detent.ports.hosting import HostRefusal, TryAgain
 from detent.ports.journal import RunNotFoundError
 
-Spoken: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage
+Spoken: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | MessageReceived
 """What is said to a run itself."""
 T = TypeVar("T")
 
@@ -94,8 +93,8 @@ class People(RunDecisions):
         match said:
             case CancelRequested():
                 event = said
-            case ChatMessage():
-                event = MessageReceived(said, at=now)
+            case MessageReceived():
+                event = evolve(said, at=now)
             case TryAgain():
                 event = Resumed(self._assembly.chance.new_id(), now)
         after = run
@@ -132,7 +131,9 @@ def _undigested(said: Spoken) -> HostRefusal | None:
     )
 
 
-def _changes_nothing(run: Run[Any], said: CancelRequested | TryAgain | ChatMessage) -> HostRefusal:
+def _changes_nothing(
+    run: Run[Any], said: CancelRequested | TryAgain | MessageReceived
+) -> HostRefusal:
     status = status_of(run)
     if not isinstance(said, TryAgain):
         return HostRefusal("ended", f"run {run.id!r} has ended: it is {status}")

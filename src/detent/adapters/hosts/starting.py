@@ -17,11 +17,10 @@ from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.legs import AnyHandle, Legs, told_by
 from detent.adapters.hosts.reading import Reading, asked
-from detent.core.chat.messages import ChatMessage
 from detent.core.control.claims import RunBusyError
 from detent.core.errors import StateError, StoredDataError, UnstorableError
 from detent.core.result import AgentResult
-from detent.core.run.events import Event
+from detent.core.run.events import Event, MessageReceived
 from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
 from detent.ports.chat import Messages
 from detent.ports.hosting import Accepted, Fork, HostRefusal, UnknownAgentError
@@ -151,8 +150,12 @@ class Starting:
         # whoever may not say yes to runs of their own must not get one that another has begun
         return snapshot_of(spec, evolve(run, started_by=fork.by))
 
-    async def say(self, run_id: str, message: ChatMessage, new_id: str) -> Accepted | HostRefusal:
-        """Go on with the conversation of a run that has ended, in a run of its own."""
+    async def say(self, run_id: str, said: MessageReceived, new_id: str) -> Accepted | HostRefusal:
+        """Go on with the conversation of a run that has ended, in a run of its own.
+
+        RULE: who speaks has begun it, where that is known: they must not approve what it does as
+        somebody else's.
+        """
         last = await self._reading.listed(run_id)
         if last is None:
             return unknown_run(run_id)
@@ -166,11 +169,12 @@ class Starting:
             run = (await self._reading.run(run_id)).run
         except StoredDataError as error:
             return HostRefusal("unreadable", str(error))
+        message, by = said.message, said.by or run.started_by
         if last.thread_id:
-            return await self.start(NewRun(new, message, started_by=run.started_by))
+            return await self.start(NewRun(new, message, started_by=by))
         # its name says behind what it comes, so that two who speak at once do not both go on
         new = evolve(new, run_id=f"{run_id}.{last.length}")
-        behind = NewRun(new, message, after=AgentResult(run), started_by=run.started_by)
+        behind = NewRun(new, message, after=AgentResult(run), started_by=by)
         begun = await self.start(behind)
         if isinstance(begun, Accepted) and not begun.is_new:
             text = f"the conversation of run {run_id!r} goes on already, in run {new.run_id!r}"

@@ -27,6 +27,7 @@ from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
 from detent.core.result import AgentResult
+from detent.core.run.events import MessageReceived
 from detent.ports.chance import Chance
 from detent.ports.chat import Messages
 from detent.ports.clock import Clock
@@ -184,11 +185,16 @@ class StoredHost(ABC):
             return unknown_run(run_id)
         if run.agent not in self._legs:
             return other_agent(run, self._legs)
+        if isinstance(said, ChatMessage):
+            try:
+                said = MessageReceived(said)
+            except ValueError as error:
+                return HostRefusal("invalid", str(error))
         came: Accepted | HostRefusal = NOT_HEARD
-        if run.status not in ENDED or not isinstance(said, ChatMessage):
+        if run.status not in ENDED or not isinstance(said, MessageReceived):
             came = await self._say(run, said, People(self._legs[run.agent].assembly))
         is_late = isinstance(came, HostRefusal) and came.why == "ended"
-        if is_late and isinstance(said, ChatMessage):
+        if is_late and isinstance(said, MessageReceived):
             return await self._starting.say(run_id, said, self._chance.new_id())
         return came
 

@@ -27,7 +27,7 @@ from detent.adapters.web.shown import secret_names
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.pending import ToolExecutionDecision
 from detent.core.errors import StoredDataError
-from detent.core.run.events import CancelRequested
+from detent.core.run.events import CancelRequested, MessageReceived
 from detent.ports.hosting import Accepted, Host, HostRefusal, UnknownAgentError
 from detent.ports.journal import Entry, JournalError, RunNotFoundError
 
@@ -285,8 +285,9 @@ async def send(request: Request) -> Response:
     run_id, text = _said(request, run_id=str, text=str)
     if not text.strip():
         raise ApiError(422, "invalid", "text: there is nothing to say")
-    done = await host_of(request).send(run_id, ChatMessage.from_user(text))
-    return _done(done, by=request.state.person.name)
+    name = request.state.person.name
+    said = MessageReceived(ChatMessage.from_user(text), by=name)
+    return _done(await host_of(request).send(run_id, said), by=name)
 
 
 def _done(done: Accepted | HostRefusal, by: str) -> Response:

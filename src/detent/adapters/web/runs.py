@@ -18,7 +18,7 @@ from detent.adapters.web.rendering import base_of, page
 from detent.adapters.web.timeline import picture_of
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
-from detent.core.run.events import CancelRequested
+from detent.core.run.events import CancelRequested, MessageReceived
 from detent.ports.hosting import (
     Accepted,
     HostedRun,
@@ -131,7 +131,8 @@ async def go_on(request: Request) -> Response:
     text = str(request.state.form.get("text", "")).strip()
     if not text:
         return page(request, "refused.html", 422, text="There is nothing to say.", details=())
-    return await say(request, ChatMessage.from_user(text))
+    name = request.state.person.name
+    return await say(request, MessageReceived(ChatMessage.from_user(text), by=name))
 
 
 async def say(request: Request, said: Sent) -> Response:
