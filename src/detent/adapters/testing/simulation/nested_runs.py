@@ -81,7 +81,7 @@ def _faults_of_one(
         if isinstance(found, str) or not isinstance(found, Iterable):
             raise TypeError(
                 f"the invariant {invariant.__name__} has given {found!r:.80}: it must give, or "
-                "yield, a sentence for every place where it does not hold, and nothing where it does"
+                "yield, a sentence for each place where it does not hold, and nothing where it does"
             )
         for sentence in found:
             yield invariant.__name__, sentence

@@ -312,10 +312,9 @@ class World:
         else:
             self._end(process, "has nothing left to do")
             if not self._stage.is_attended:  # time passes, until a question is too old
-                waits = [
-                    work for work in due(self._spec, session.run) if isinstance(work, WaitUntil)
-                ]
-                ends = [work.at for work in waits if work.reason == "expiry"]
+                owed = due(self._spec, session.run)
+                waits = [effect for effect in owed if isinstance(effect, WaitUntil)]
+                ends = [wait.at for wait in waits if wait.reason == "expiry"]
                 self.clock.wait(min(ends, default=0), Flag())
 
     def _end(self, process: Process, how: str) -> None:
