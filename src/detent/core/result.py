@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.chat.replies import Usage
-from detent.core.control.breakpoints import Hold, describe_effects
+from detent.core.control.holds import Hold, describe_effects
 from detent.core.errors import DetentError
 from detent.core.run.effects import Effect
 from detent.core.run.run import Pausing, Run, Thinking

@@ -31,15 +31,15 @@ from detent import (
     create_tool_from_function,
     tool,
 )
-from detent.adapters.drivers.recording import RunExistsError
-from detent.adapters.journals.memory import MemoryJournal
-from detent.adapters.journals.sqlite import SQLiteJournal
-from detent.core.control.breakpoints import (
+from detent.adapters.control.breakpoints import (
     AgentBreakpoint,
     Breakpoint,
     ToolBreakpoint,
     break_every_step,
 )
+from detent.adapters.drivers.recording import RunExistsError
+from detent.adapters.journals.memory import MemoryJournal
+from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.core.errors import AgentChangedError
 from detent.core.result import BreakpointException
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey

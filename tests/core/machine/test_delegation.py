@@ -19,13 +19,13 @@ from detent import (
     ToolCall,
     WiringError,
 )
-from detent.approvals import Ask, pending
-from detent.core.control.breakpoints import (
+from detent.adapters.control.breakpoints import (
     AgentBreakpoint,
     ToolBreakpoint,
-    describe_effects,
     holds_of,
 )
+from detent.approvals import Ask, pending
+from detent.core.control.holds import describe_effects
 from detent.core.control.pending import decided_run
 from detent.core.machine.delegation import (
     ANSWER,
