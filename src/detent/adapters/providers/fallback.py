@@ -94,8 +94,8 @@ class FallbackChatGenerator:
 class _Tries:
     """How the generators have done so far, and what was streamed by the present one."""
 
-    def __init__(self, asked: FallbackChatGenerator, tell: StreamingCallback | None) -> None:
-        self._asked = asked
+    def __init__(self, generator: FallbackChatGenerator, tell: StreamingCallback | None) -> None:
+        self._generator = generator
         self._tell = tell
         self._errors: list[ChatGeneratorError] = []
         self._were_told = False
@@ -106,10 +106,10 @@ class _Tries:
         cast(StreamingCallback, self._tell)(chunk)
 
     def failed(self, error: ChatGeneratorError) -> None:
-        if error.failure.cause in self._asked.not_after:
+        if error.failure.cause in self._generator.not_after:
             raise error
         self._errors.append(error)
-        is_last = len(self._errors) == len(self._asked.generators)
+        is_last = len(self._errors) == len(self._generator.generators)
         if self._tell is not None and self._were_told and not is_last:
             self._tell(StreamingChunk(finish_reason="discarded"))
             self._were_told = False
@@ -124,7 +124,7 @@ class _Tries:
     def failure(self) -> ChatGeneratorError:
         causes = "; then: ".join(error.failure.message for error in self._errors)
         failures = [error.failure for error in self._errors]
-        failure = next((one for one in failures if one.retryable), failures[0])
+        failure = next((candidate for candidate in failures if candidate.retryable), failures[0])
         return ChatGeneratorError(evolve(failure, message=f"every chat generator failed: {causes}"))
 
 

@@ -79,8 +79,8 @@ class Prices:
 
     def __call__(self, reply: ChatReply) -> float:
         """What a reply has cost."""
-        told = reply.extra.get("server_tools")
-        uses: Mapping[str, float] = told if isinstance(told, Mapping) else NONE
+        server_tools = reply.extra.get("server_tools")
+        uses: Mapping[str, float] = server_tools if isinstance(server_tools, Mapping) else NONE
         named = [name for name in self.by_model if reply.model.startswith(name)]
         if named:
             return self.by_model[max(named, key=len)].of(reply.usage, uses)

@@ -78,7 +78,7 @@ def chat_generator(name: str, **options: Any) -> LocalChatGenerator | HttpChatGe
         raise TypeError(f"a model is named by a text, 'provider:model', got {name!r:.80}")
     provider, _, model = name.partition(":")
     if provider not in PROVIDERS or not (model or provider == "local"):
-        meant = _meant(provider, model) or (
+        meant = _suggestion(provider, model) or (
             f"write provider:model, with one of the providers {', '.join(PROVIDERS)}"
         )
         raise ValueError(f"{name!r} names no model; {meant}")
@@ -88,7 +88,7 @@ def chat_generator(name: str, **options: Any) -> LocalChatGenerator | HttpChatGe
     return made
 
 
-def _meant(provider: str, model: str) -> str:
+def _suggestion(provider: str, model: str) -> str:
     """What somebody who wrote `provider` may have meant."""
     if provider in PROVIDERS:
         return f"say which model of it: '{provider}:MODEL'"
@@ -140,7 +140,7 @@ def provider_of(generator: object) -> str | None:
         if isinstance(make, partial):
             kind, endpoints = make.func, [make.keywords["profile"].endpoint]
         else:
-            values = [one for one in vars(loaded).values() if not isinstance(one, type)]
+            values = [value for value in vars(loaded).values() if not isinstance(value, type)]
             found = [getattr(one, "endpoint", one) for one in values]
             kind, endpoints = make, [one for one in found if hasattr(one, "key_vars")]
         endpoint = getattr(generator, "endpoint", None)

@@ -191,10 +191,10 @@ class PendingCall:
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each way in which changed arguments do not fit the tool."""
         # A mask that was left alone stands for the secret, which fits: its text need not.
-        left = [f"{name!r}" for name in self.masked if arguments.get(name) == MASK]
-        found, masked = faults(arguments, self.parameters), frozenset(self.masked)
-        told = [one for one in found if not any(name in one for name in left)]
-        return all_without_secrets(told, arguments, masked)
+        left = [repr(name) for name in self.masked if arguments.get(name) == MASK]
+        found = faults(arguments, self.parameters)
+        wrong = [sentence for sentence in found if not any(name in sentence for name in left)]
+        return all_without_secrets(wrong, arguments, frozenset(self.masked))
 
     def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
         """Run it as it is."""
@@ -265,10 +265,8 @@ def question(effect: AskHuman) -> PendingCall:
 
 def _people(effect: AskHuman) -> str:
     """How many people must say yes, and who has, where one is not enough."""
-    wanted, votes = effect.ask.approvers.count, effect.votes
-    if wanted == 1:
-        return ""
-    return f"{wanted} people must say yes; so far: {', '.join(votes) or 'nobody'}."
+    wanted, who = effect.ask.approvers.count, ", ".join(effect.votes) or "nobody"
+    return f"{wanted} people must say yes; so far: {who}." if wanted > 1 else ""
 
 
 def unmasked(arguments: Mapping[str, Any], call: ToolCall, tool: Tool) -> dict[str, Any]:

@@ -47,13 +47,13 @@ def test_a_call_that_has_not_ended_is_never_run() -> None:
     call = Call(0, "add", {})
     call.take({"name": "add", "willContinue": True})
     call.take({"partialArgs": [{"jsonPath": "$.a", "numberValue": 4}], "willContinue": True})
-    assert (call.made().arguments, call.made().unreadable) == ({}, '{"a": 4}')
+    assert (call.reply_part().arguments, call.reply_part().unreadable) == ({}, '{"a": 4}')
     call.take({})
-    assert (call.made().arguments, call.made().unreadable) == ({"a": 4}, None)
+    assert (call.reply_part().arguments, call.reply_part().unreadable) == ({"a": 4}, None)
 
 
 def test_a_piece_without_a_place_is_passed_over() -> None:
     """It says nothing."""
     call = Call(0, "add", {})
     call.take({"name": "add", "partialArgs": [{"numberValue": 1}]})
-    assert call.made().arguments == {}
+    assert call.reply_part().arguments == {}

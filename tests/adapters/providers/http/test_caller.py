@@ -501,7 +501,7 @@ def test_a_call_has_the_time_limits_of_the_generator() -> None:
         for clients in (Clients(), Clients(given)):
             caller = HttpCaller(clients, Timeouts(connect_s=7.0, read_s=8.0))
             with clients.blocking() as client:
-                sent = caller._sent(Request("http://h/v1", {}, b""), client)
+                sent = caller._httpx_request(Request("http://h/v1", {}, b""), client)
             assert sent.extensions["timeout"] == limits
             clients.close()
 

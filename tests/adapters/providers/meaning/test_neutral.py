@@ -9,8 +9,8 @@ import pytest
 from detent.adapters.providers.meaning.neutral import (
     JsonSchema,
     decided_reason,
+    encoded_body,
     named_tool,
-    sent,
     wanted_schema,
 )
 from detent.core.chat.replies import FinishReason
@@ -99,10 +99,10 @@ def test_what_is_empty_is_not_sent() -> None:
         "f": "",
         "g": [None],
     }
-    assert json.loads(sent(body, "the API")) == {"d": 0, "e": False, "f": "", "g": [None]}
+    assert json.loads(encoded_body(body, "the API")) == {"d": 0, "e": False, "f": "", "g": [None]}
 
 
 def test_what_is_not_json_is_a_bad_request() -> None:
     """The message names the API."""
     with pytest.raises(ChatGeneratorError, match="the API takes no value that is not JSON"):
-        sent({"a": object()}, "the API")
+        encoded_body({"a": object()}, "the API")

@@ -14,7 +14,7 @@ from attrs import define, field
 from detent.adapters.providers.anthropic.encode import PROVIDER
 from detent.adapters.providers.meaning.citations import cited
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, without
-from detent.adapters.providers.meaning.server_tools import begun
+from detent.adapters.providers.meaning.server_tools import server_tool_begun
 from detent.adapters.providers.meaning.wire import read_arguments
 from detent.core.chat.messages import ReasoningContent, ToolCall
 from detent.core.chat.replies import StreamingChunk, ToolCallDelta
@@ -36,11 +36,11 @@ class Block:
     def opened(self) -> Sequence[StreamingChunk]:
         """What can be shown of the block as it starts; mostly it is empty then."""
         if self.kind == "server_tool_use":
-            return begun(self.start.get("name"))
+            return server_tool_begun(self.start.get("name"))
         if self.kind != "tool_use":
             return self._pieces(self.start)
-        given = self.start.get("input")
-        arguments = json.dumps(given) if given else ""
+        input_at_start = self.start.get("input")
+        arguments = json.dumps(input_at_start) if input_at_start else ""
         name, call_id = self.start.get("name"), self.start.get("id")
         delta = ToolCallDelta(self.place, name, arguments, call_id)
         return (StreamingChunk(tool_calls=(delta,)),)
@@ -86,8 +86,8 @@ class Block:
 
     def _call(self, whole: Json, *, cut: bool) -> ToolCall:
         read = self._input(cut=cut)
-        given = whole.get("input")
-        written = self._written() or (json.dumps(given) if given else "")
+        arguments = whole.get("input")
+        written = self._joined_arguments() or (json.dumps(arguments) if arguments else "")
         own = without(whole, "type", "id", "name", "input")
         return ToolCall(
             str(whole.get("name") or ""),
@@ -97,7 +97,7 @@ class Block:
             written if read is None else None,
         )
 
-    def _written(self) -> str:
+    def _joined_arguments(self) -> str:
         return "".join(self.texts.get("partial_json", ()))
 
     def _input(self, *, cut: bool) -> Json | None:
@@ -105,7 +105,7 @@ class Block:
 
         Of arguments that came whole nobody can tell whether the end of the answer cut them off.
         """
-        if written := self._written():
+        if written := self._joined_arguments():
             return read_arguments(written, cut=cut)
         return None if cut else self.start.get("input") or {}
 
@@ -121,4 +121,4 @@ class Block:
 
 def given_only(members: Json) -> dict[str, Any]:
     """`members` without those that are null."""
-    return {name: said for name, said in members.items() if said is not None}
+    return {name: value for name, value in members.items() if value is not None}

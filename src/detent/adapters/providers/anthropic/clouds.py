@@ -151,5 +151,5 @@ def _body(request: ChatRequest, *, version: str, prompt_cache: CacheTime | None)
     """The body of a request: the address names the model and, on Bedrock, asks for a stream."""
     own: dict[str, object] = {"model": None, "anthropic_version": version}
     stream = request.stream and version == ON_VERTEX
-    asked = evolve(request, options={**request.options, **own}, stream=stream)
-    return request_body(asked, prompt_cache=prompt_cache)
+    cloud_request = evolve(request, options={**request.options, **own}, stream=stream)
+    return request_body(cloud_request, prompt_cache=prompt_cache)

@@ -96,7 +96,7 @@ class MessageFold:
             usage=_usage(self._usage),
             model=str(about.get("model") or ""),
             raw_finish_reason=str(about.get("stop_reason") or ""),
-            extra={name: said for name, said in about.items() if said and name not in NOT_EXTRA}
+            extra={name: value for name, value in about.items() if value and name not in NOT_EXTRA}
             | used,
         )
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
 from detent.adapters.providers.meaning.media import made_by_model
-from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.neutral import encoded_body, named_tool, wanted_schema
 from detent.adapters.providers.meaning.parts import Opaque, Said, own_data, parts_of
 from detent.adapters.providers.meaning.thinking import as_claude
 from detent.adapters.providers.meaning.turns import in_turns, is_blank
@@ -63,12 +63,12 @@ def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None)
     body: Json = {
         "model": request.model,
         "max_tokens": DEFAULT_MAX_TOKENS + _thinking_budget(options),
-        "system": [block for message in instructions for block in _said(message)],
+        "system": [block for message in instructions for block in _message_blocks(message)],
         "messages": wire_messages(messages[len(instructions) :]),
         "container": _container(messages),
         "stream": request.stream or None,
     }
-    body |= {RENAMED.get(key, key): given for key, given in options.items() if key not in NEUTRAL}
+    body |= {RENAMED.get(key, key): value for key, value in options.items() if key not in NEUTRAL}
     if isinstance(body.get("stop_sequences"), str):
         body["stop_sequences"] = [body["stop_sequences"]]
     body["tools"] = [*map(_tool, request.tools), *_listed(options.get("tools"))]
@@ -76,7 +76,7 @@ def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None)
     body["output_config"] = _output_config(options)
     if prompt_cache is not None:
         _mark(body, prompt_cache)
-    return sent(body, API)
+    return encoded_body(body, API)
 
 
 def with_thinking(request: ChatRequest) -> Mapping[str, Any]:
@@ -102,8 +102,8 @@ def wire_messages(messages: Iterable[ChatMessage]) -> list[Json]:
     Messages of one role in a row become one: all results of a turn stand in one user message, and
     before all else in it. A message without content may not be sent and is left out.
     """
-    said = ((_role(message), [*_blocks(message)]) for message in messages)
-    return in_turns(said, is_result=lambda block: block["type"] == "tool_result")
+    roles_and_blocks = ((_role(message), [*_blocks(message)]) for message in messages)
+    return in_turns(roles_and_blocks, is_result=lambda block: block["type"] == "tool_result")
 
 
 def _role(message: ChatMessage) -> str:
@@ -113,14 +113,14 @@ def _role(message: ChatMessage) -> str:
 def _blocks(message: ChatMessage) -> Iterator[Json]:
     match message.role:
         case ChatRole.SYSTEM | ChatRole.USER:
-            yield from _said(message)
+            yield from _message_blocks(message)
         case ChatRole.ASSISTANT:
             yield from _assistant(message)
         case ChatRole.TOOL:
             yield from map(_result, message.tool_call_results)
 
 
-def _said(message: ChatMessage) -> Iterator[Json]:
+def _message_blocks(message: ChatMessage) -> Iterator[Json]:
     return (_part(part) for part in message.content if not is_blank(part))
 
 
@@ -226,8 +226,10 @@ def _output_config(options: Mapping[str, Any]) -> Json:
 
 def _container(messages: Sequence[ChatMessage]) -> str | None:
     """The container in which the provider ran code for this conversation: it goes on there."""
-    told = (own_data(PROVIDER, message.meta).get("container") for message in reversed(messages))
-    return next(filter(None, told), None)
+    containers = (
+        own_data(PROVIDER, message.meta).get("container") for message in reversed(messages)
+    )
+    return next(filter(None, containers), None)
 
 
 def _mark(body: Json, time: CacheTime) -> None:

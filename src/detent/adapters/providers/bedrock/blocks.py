@@ -140,9 +140,11 @@ class Block:
 
     def _call(self, use: Json, *, cut: bool) -> ToolCall:
         """The call. Of one that came whole nobody can tell whether the end cut it off."""
-        given = use.get("input") or {}
-        written = "".join(self.texts.get("input", ())) or (json.dumps(given) if given else "")
-        streamed = "input" in self.texts or not given
+        arguments = use.get("input") or {}
+        written = "".join(self.texts.get("input", ())) or (
+            json.dumps(arguments) if arguments else ""
+        )
+        streamed = "input" in self.texts or not arguments
         read = read_arguments(written, cut=cut) if streamed or not cut else None
         own = without(use, "input", "name", "toolUseId", "type")
         return ToolCall(

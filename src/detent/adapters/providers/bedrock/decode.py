@@ -80,7 +80,9 @@ class ConverseFold:
             usage=_usage(self._about.get("usage") or {}),
             model=self._model,
             raw_finish_reason=raw,
-            extra={key: said for key, said in self._about.items() if said and key not in NOT_EXTRA},
+            extra={
+                key: value for key, value in self._about.items() if value and key not in NOT_EXTRA
+            },
         )
         return Success(reply)
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
 from detent.adapters.providers.meaning.media import made_by_model
-from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.neutral import encoded_body, named_tool, wanted_schema
 from detent.adapters.providers.meaning.parts import Opaque, Said, own_data, parts_of
 from detent.adapters.providers.meaning.thinking import ThinkingLevel, as_claude, level_of
 from detent.adapters.providers.meaning.turns import in_turns, is_blank
@@ -92,7 +92,9 @@ def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None)
         ChatGeneratorError: something in it cannot be sent.
     """
     messages, tools, options = request.messages, request.tools, request.options
-    system = [block for message in messages if _is_system(message) for block in _said(message)]
+    system = [
+        block for message in messages if _is_system(message) for block in _message_blocks(message)
+    ]
     body: Json = {
         "system": system,
         "messages": wire_messages(messages),
@@ -106,7 +108,7 @@ def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None)
         body[MODEL_FIELDS] = _thinking(request, request.thinking) | own
     if prompt_cache is not None:
         _mark(body, prompt_cache)
-    return sent(body, API)
+    return encoded_body(body, API)
 
 
 def _thinking(request: ChatRequest, thinking: ThinkingLevel) -> Json:
@@ -128,8 +130,8 @@ def wire_messages(messages: Iterable[ChatMessage]) -> list[Json]:
     The roles take turns: messages of one role in a row become one, in which tool results come
     first. A message without content may not be sent and is left out.
     """
-    said = ((_role(message), [*_blocks(message)]) for message in messages)
-    return in_turns(said, is_result=lambda block: "toolResult" in block)
+    roles_and_blocks = ((_role(message), [*_blocks(message)]) for message in messages)
+    return in_turns(roles_and_blocks, is_result=lambda block: "toolResult" in block)
 
 
 def _is_system(message: ChatMessage) -> bool:
@@ -149,14 +151,14 @@ def _blocks(message: ChatMessage) -> Iterator[Json]:
         case ChatRole.SYSTEM:
             pass
         case ChatRole.USER:
-            yield from _said(message)
+            yield from _message_blocks(message)
         case ChatRole.ASSISTANT:
             yield from _assistant(message)
         case ChatRole.TOOL:
             yield from map(_result, message.tool_call_results)
 
 
-def _said(message: ChatMessage) -> Iterator[Json]:
+def _message_blocks(message: ChatMessage) -> Iterator[Json]:
     return (_part(part) for part in message.content if not is_blank(part))
 
 
@@ -199,7 +201,7 @@ def _assistant(message: ChatMessage) -> Iterator[Json]:
             case Opaque(block):
                 yield dict(block)
             case ReasoningContent():
-                yield from _thought(part)
+                yield from _reasoning_block(part)
             case ToolCall():
                 yield _call(part)
             case ImageContent() | FileContent():
@@ -208,7 +210,7 @@ def _assistant(message: ChatMessage) -> Iterator[Json]:
                 raise cannot_send(API, f"{type(part).__name__} in a message of the assistant")
 
 
-def _thought(thought: ReasoningContent) -> Iterator[Json]:
+def _reasoning_block(thought: ReasoningContent) -> Iterator[Json]:
     """A thought that is signed. Others are not asked for, and some models refuse them."""
     own = own_data(PROVIDER, thought.extra)
     if own.get("signature"):
@@ -263,7 +265,7 @@ def _tool_choice(choice: Any) -> Json:
 
 
 def _inference_config(options: Mapping[str, Any]) -> Json:
-    config = {INFERENCE[name]: given for name, given in options.items() if name in INFERENCE}
+    config = {INFERENCE[name]: value for name, value in options.items() if name in INFERENCE}
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
     return config | dict(options.get("inferenceConfig") or {})

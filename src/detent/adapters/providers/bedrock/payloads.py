@@ -65,8 +65,8 @@ class ConversePayloads:
 def _value(message: EventMessage) -> Mapping[str, Any]:
     kind = message.headers.get(":message-type", "event")
     name = message.headers.get(f":{kind}-type") or message.headers.get(":error-code", "")
-    said = json.loads(message.payload.decode("utf-8", "replace")) if message.payload else {}
+    value = json.loads(message.payload.decode("utf-8", "replace")) if message.payload else {}
     if kind == "event":
-        return {name: said}
-    text = said.get("message") or message.headers.get(":error-message")
+        return {name: value}
+    text = value.get("message") or message.headers.get(":error-message")
     return {"error": {"type": name, "code": STATUSES.get(name), "message": text or name}}

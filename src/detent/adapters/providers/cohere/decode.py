@@ -112,9 +112,9 @@ class ChatFold:
             deltas = [self._call(wire, index) for wire in _listed(calls)]
             pieces += [StreamingChunk(tool_calls=(delta,)) for delta in deltas]
         if citations := message.get("citations"):
-            told = _listed(citations)
-            self._citations += told
-            named = tuple(one for raw in told for one in _cited(raw))
+            listed = _listed(citations)
+            self._citations += listed
+            named = tuple(source for raw in listed for source in _cited(raw))
             pieces.append(StreamingChunk(citations=named))
         if plan := message.get("tool_plan"):
             self._plan.append(plan)
@@ -145,7 +145,7 @@ class ChatFold:
                 yield from _cited(cited)
         cut = self._finish == "MAX_TOKENS"
         for call in self._calls:
-            yield call.made(cut=cut and call is self._calls[-1])
+            yield call.tool_call(cut=cut and call is self._calls[-1])
 
     def _planned(self) -> dict[str, object]:
         plan = "".join(self._plan)
@@ -161,7 +161,7 @@ class _Call:
     id: str | None
     arguments: list[str] = field(factory=list)
 
-    def made(self, *, cut: bool) -> ToolCall:
+    def tool_call(self, *, cut: bool) -> ToolCall:
         text = "".join(self.arguments)
         read = read_arguments(text, cut=cut)
         return ToolCall(self.name, read or {}, self.id, unreadable=text if read is None else None)
@@ -171,9 +171,9 @@ def _cited(raw: Json) -> Iterator[Citation]:
     """A citation for each of its sources: documents, and results of tools."""
     sources: Sequence[Json] = raw.get("sources") or ({},)
     for source in sources:
-        told = {**source, **(source.get("document") or {})}
+        document = {**source, **(source.get("document") or {})}
         place = {"start_index": raw.get("start"), "end_index": raw.get("end")}
-        yield citation({**told, **place, "title": told.get("title") or source.get("id")})
+        yield citation({**document, **place, "title": document.get("title") or source.get("id")})
 
 
 def _listed(value: Any) -> Sequence[Json]:

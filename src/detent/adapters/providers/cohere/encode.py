@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, function_tool, id_of
-from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.neutral import encoded_body, named_tool, wanted_schema
 from detent.adapters.providers.meaning.parts import own_data
 from detent.adapters.providers.meaning.thinking import budget_of
 from detent.adapters.providers.meaning.wire import cannot_send, json_text
@@ -53,7 +53,7 @@ def request_body(request: ChatRequest) -> bytes:
         ChatGeneratorError: something in it cannot be sent.
     """
     rest = {name: value for name, value in request.options.items() if name not in WITHOUT_MEANING}
-    chosen, choice = _chosen(request.tools, rest.pop("tool_choice", None))
+    chosen, choice = _tools_and_choice(request.tools, rest.pop("tool_choice", None))
     body: Json = {
         "model": request.model,
         "messages": [*wire_messages(request.messages)],
@@ -69,7 +69,7 @@ def request_body(request: ChatRequest) -> bytes:
     body |= {RENAMED.get(name, name): value for name, value in rest.items()}
     if isinstance(body.get("stop_sequences"), str):
         body["stop_sequences"] = [body["stop_sequences"]]
-    return sent(body, API)
+    return encoded_body(body, API)
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[Json]:
@@ -153,7 +153,9 @@ def _attachments(result: ToolCallResult) -> list[Json]:
     return [{"type": "text", "text": label}, *parts] if parts else []
 
 
-def _chosen(tools: Sequence[ToolSpec], choice: object) -> tuple[Sequence[ToolSpec], str | None]:
+def _tools_and_choice(
+    tools: Sequence[ToolSpec], choice: object
+) -> tuple[Sequence[ToolSpec], str | None]:
     """The tools that the model may call, and whether it must: a tool that is demanded is alone."""
     if name := named_tool(choice):
         if name.lower() in CHOICES:  # as the API writes it

@@ -44,7 +44,7 @@ class Call:
         text = "" if self.open else json.dumps(self.arguments)
         return ToolCallDelta(self.place, wire.get("name"), text, wire.get("id"))
 
-    def made(self) -> ToolCall:
+    def reply_part(self) -> ToolCall:
         """The call as it is now; if more should have come, it cannot be run."""
         is_whole = isinstance(self.arguments, dict) and not self.open
         arguments = self.arguments if is_whole else {}
@@ -108,7 +108,7 @@ def whole(node: Any) -> Any:
         case list():
             return list(map(whole, node))
         case dict():
-            return {name: whole(one) for name, one in node.items()}
+            return {name: whole(value) for name, value in node.items()}
         case _:
             return node
 

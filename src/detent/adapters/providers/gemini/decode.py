@@ -17,7 +17,7 @@ from detent.adapters.providers.gemini.grounding import grounds, likelihoods
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.meaning.neutral import decided_reason
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message
-from detent.adapters.providers.meaning.server_tools import begun, uses
+from detent.adapters.providers.meaning.server_tools import server_tool_begun, uses
 from detent.adapters.providers.meaning.wire import first_choice, first_count
 from detent.core.chat.messages import FileContent, ImageContent, ReasoningContent
 from detent.core.chat.replies import (
@@ -73,9 +73,9 @@ class GenerateFold:
         self._answered = True
         if reason := candidate.get("finishReason"):
             self._finish = str(reason)
-        for name, said in candidate.items():
+        for name, detail in candidate.items():
             if name not in NOT_EXTRA_OF_CANDIDATE:
-                self._about[name] = said
+                self._about[name] = detail
         parts: Sequence[Json] = (candidate.get("content") or {}).get("parts") or ()
         if len(parts) == 1:  # as in nearly all
             return self._piece(parts[0])
@@ -86,7 +86,9 @@ class GenerateFold:
         blocked = bool((self._about.get("promptFeedback") or {}).get("blockReason"))
         if not blocked and not (self._answered and (ended or self._finish)):
             return Failure(unfinished("candidate", cut_off=not ended))
-        parts = [part.made() if isinstance(part, _Text | Call) else part for part in self._parts]
+        parts = [
+            part.reply_part() if isinstance(part, _Text | Call) else part for part in self._parts
+        ]
         reason = _finish_reason(self._finish, calls=self._calls > 0, blocked=blocked)
         usage = self._about.get("usageMetadata") or {}
         reply = ChatReply(
@@ -110,7 +112,7 @@ class GenerateFold:
     def _piece(self, part: Json) -> Sequence[StreamingChunk]:
         """Take in a part; give what can be shown of it."""
         if call := part.get("functionCall"):
-            return (StreamingChunk(tool_calls=(self._taken(call, part),)),)
+            return (StreamingChunk(tool_calls=(self._take_call(call, part),)),)
         if "functionCall" in part:  # the end of a call that came argument by argument
             return [*self._closed()]
         if isinstance(text := part.get("text"), str):
@@ -120,25 +122,25 @@ class GenerateFold:
         else:
             self._parts.append(Opaque(part))
             if CODE in part:
-                return begun(CODE)
+                return server_tool_begun(CODE)
         return ()
 
-    def _taken(self, wire: Json, part: Json) -> ToolCallDelta:
+    def _take_call(self, wire: Json, part: Json) -> ToolCallDelta:
         """Take in a call, or more of the one that `wire` goes on with."""
         if self._open and "name" not in wire:
-            told = self._open[0].take(wire)
+            delta = self._open[0].take(wire)
             if not self._open[0].open:
                 self._open.popleft()
-            return told
+            return delta
         extra = _without(part, {"functionCall"})
         extra |= {"id": wire["id"]} if wire.get("id") else {}
         call = Call(self._calls, str(wire.get("name") or ""), extra)
         self._calls += 1
         self._parts.append(call)
-        told = call.take(wire)
+        delta = call.take(wire)
         if call.open:
             self._open.append(call)
-        return told
+        return delta
 
     def _closed(self) -> Iterator[StreamingChunk]:
         while self._open:
@@ -170,7 +172,7 @@ class _Text:
     extra: dict[str, Any]
     pieces: list[str] = field(factory=list)
 
-    def made(self) -> Part:
+    def reply_part(self) -> Part:
         text = "".join(self.pieces)
         if self.thought:
             return ReasoningContent(text, {PROVIDER: self.extra})

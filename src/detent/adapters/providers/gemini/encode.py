@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from detent.adapters.providers.gemini.calls import PROVIDER
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of
-from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.neutral import encoded_body, named_tool, wanted_schema
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, own_data, parts_of
 from detent.adapters.providers.meaning.thinking import ThinkingLevel, budget_of, level_of
 from detent.adapters.providers.meaning.wire import cannot_send
@@ -86,7 +86,7 @@ def request_body(request: ChatRequest) -> bytes:
         config["stopSequences"] = [config["stopSequences"]]
     body["generationConfig"] = _without_none(config)
     body["tools"] = [*functions, *_list(rest.pop("tools", None))]
-    return sent(body | rest, API)
+    return encoded_body(body | rest, API)
 
 
 def _thinking(model: str, thinking: ThinkingLevel) -> Json:

@@ -15,8 +15,8 @@ from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOpti
 from detent.adapters.providers.http.secrets import Secret
 from detent.adapters.providers.meaning.neutral import (
     decided_reason,
+    encoded_body,
     named_tool,
-    sent,
     wanted_schema,
 )
 from detent.adapters.providers.meaning.parts import (
@@ -48,6 +48,7 @@ __all__ = [
     "below",
     "cannot_send",
     "decided_reason",
+    "encoded_body",
     "failure_in_answer",
     "first_count",
     "function_tool",
@@ -57,7 +58,6 @@ __all__ = [
     "own_data",
     "parts_of",
     "read_arguments",
-    "sent",
     "unfinished",
     "wanted_schema",
 ]

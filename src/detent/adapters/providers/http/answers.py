@@ -163,7 +163,7 @@ class Answer:
         self, values: Callable[[*Data], Iterable[Json]], *data: *Data
     ) -> Sequence[StreamingChunk]:
         """What can be shown of the next values: those before a bad one, too."""
-        shown: list[StreamingChunk] = []
+        chunks: list[StreamingChunk] = []
         add = self._fold.add
         try:
             for value in values(*data):
@@ -171,13 +171,13 @@ class Answer:
                 if isinstance(pieces, ModelFailure):
                     self._failure = pieces
                     break
-                shown += pieces
+                chunks += pieces
         except MALFORMED as error:
             self._failure = self._malformed(error)
-        for piece in shown:
+        for piece in chunks:
             if piece.citations:
                 self._cited.update(piece.citations)
-        return shown
+        return chunks
 
     def _ending(self, pieces: Sequence[StreamingChunk], reply: ChatReply) -> Ending:
         """Sources that no piece has told yet, as many providers name them at the end, come last."""

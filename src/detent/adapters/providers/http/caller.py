@@ -100,7 +100,7 @@ class HttpCaller:
         with (
             _failures(request, answer, deadline),
             self._clients.blocking(deadline.at) as client,
-            closing(client.send(self._sent(request, client), stream=True)) as response,
+            closing(client.send(self._httpx_request(request, client), stream=True)) as response,
         ):
             answer.begin(response.status_code, response.headers)
             for data in response.iter_bytes():
@@ -121,7 +121,9 @@ class HttpCaller:
             async with (
                 asyncio.timeout(self._timeouts.total_s),
                 self._clients.of_running_loop() as client,
-                aclosing(await client.send(self._sent(request, client), stream=True)) as response,
+                aclosing(
+                    await client.send(self._httpx_request(request, client), stream=True)
+                ) as response,
             ):
                 answer.begin(response.status_code, response.headers)
                 async for data in response.aiter_bytes():
@@ -131,7 +133,7 @@ class HttpCaller:
         deadline.is_over(answer)  # a body without a length has just ended where it was cut
         return _finished(answer, callback)
 
-    def _sent(self, request: Request, client: AnyClient) -> httpx.Request:
+    def _httpx_request(self, request: Request, client: AnyClient) -> httpx.Request:
         """What is sent, if this client may send it.
 
         Looking for what a client adds takes httpx a twentieth of the time of a call. One of ours
@@ -225,22 +227,22 @@ def _failure(error: Exception, answer: Answer, host: str) -> ModelFailure:
     import httpx
 
     # What cannot be read is shown in the error: a server may have echoed the key in it.
-    said = shortened(answer.redacted(f"{type(error).__name__}: {error}".rstrip(": ")))
+    cause = shortened(answer.redacted(f"{type(error).__name__}: {error}".rstrip(": ")))
     match error:
         case httpx.TimeoutException():
-            text = f"{host} did not answer in time ({said}); give it more with timeout="
+            text = f"{host} did not answer in time ({cause}); give it more with timeout="
             return ModelFailure("timeout", text, retryable=True)
         case httpx.UnsupportedProtocol() | httpx.LocalProtocolError() | httpx.InvalidURL():
             text = f"the request to {host!r} cannot be sent; check base URL and headers"
             return ModelFailure("bad_request", text)
         case httpx.DecodingError():
             return ModelFailure("bad_response", f"{host} sent bytes that do not decompress")
-        case httpx.RemoteProtocolError() if not answer.begun and HUNG_UP not in said:
-            text = f"{host} sent what is no answer of HTTP ({said}); check the base URL"
+        case httpx.RemoteProtocolError() if not answer.begun and HUNG_UP not in cause:
+            text = f"{host} sent what is no answer of HTTP ({cause}); check the base URL"
             return ModelFailure("bad_response", text)
         case _ if answer.begun:
-            text = f"the connection to {host} broke while the answer came in ({said})"
+            text = f"the connection to {host} broke while the answer came in ({cause})"
             return ModelFailure("cut_stream", text, retryable=True)
         case _:
-            text = f"no connection to {host} ({said}); check that it runs and can be reached"
+            text = f"no connection to {host} ({cause}); check that it runs and can be reached"
             return ModelFailure("connection", text, retryable=True)

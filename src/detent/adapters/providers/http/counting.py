@@ -38,7 +38,7 @@ class CountFold:
 
 def members_of(body: bytes, names: Collection[str]) -> dict[str, Any]:
     """The members of a request that count, as JSON."""
-    return {name: told for name, told in json.loads(body).items() if name in names}
+    return {name: value for name, value in json.loads(body).items() if name in names}
 
 
 def counted_members(names: Collection[str]) -> Callable[[bytes], bytes]:

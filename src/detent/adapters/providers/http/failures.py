@@ -125,10 +125,10 @@ def read_error(body: object) -> ErrorText:
     outer = body if isinstance(body, Mapping) else {"message": body}
     error = outer.get("error")
     inner = error if isinstance(error, Mapping) else outer
-    said = (error if inner is outer else None) or inner.get("message") or inner.get("detail")
+    text = (error if inner is outer else None) or inner.get("message") or inner.get("detail")
     upstream = _mapping(inner.get("metadata")).get("raw")  # OpenRouter: of the one behind it
     parts = [
-        part if isinstance(part, str) else json.dumps(part) for part in (said, upstream) if part
+        part if isinstance(part, str) else json.dumps(part) for part in (text, upstream) if part
     ]
     names = ("code", "type", "status", "error_type")
     labels = (*map(inner.get, names), outer.get("code"))

@@ -179,10 +179,10 @@ class HttpChatGenerator:
         streaming_callback: StreamingCallback | None = None,
     ) -> ChatReply:
         """The model's reply to `messages`; see `detent.ports.chat.ChatGenerator.run`."""
-        asked = self._asked(messages, tools, generation_kwargs, streaming_callback)
+        chat_request = self._chat_request(messages, tools, generation_kwargs, streaming_callback)
         until = time.monotonic() + self._timeouts.total_s
         while True:
-            request, answer = self._prepared(asked)
+            request, answer = self._prepared(chat_request)
             reply = self._caller.call(request, answer, streaming_callback)
             if not self._is_awaited(request, reply, until):
                 return counted(reply, messages, tools)
@@ -199,11 +199,11 @@ class HttpChatGenerator:
         """As `run`. Cancelling it closes the connection."""
         import asyncio  # most of the time of importing a provider, and blocking calls need none
 
-        asked = self._asked(messages, tools, generation_kwargs, streaming_callback)
+        chat_request = self._chat_request(messages, tools, generation_kwargs, streaming_callback)
         until = time.monotonic() + self._timeouts.total_s
         while True:
             await self._ready()
-            request, answer = self._prepared(asked)
+            request, answer = self._prepared(chat_request)
             reply = await self._caller.call_async(request, answer, streaming_callback)
             if not self._is_awaited(request, reply, until):
                 return counted(reply, messages, tools)
@@ -221,8 +221,8 @@ class HttpChatGenerator:
         Raises:
             ChatGeneratorError: there is no count, or the provider has none.
         """
-        asked = self._asked(messages, tools, generation_kwargs, None)
-        request, answer = self._counting(asked)
+        chat_request = self._chat_request(messages, tools, generation_kwargs, None)
+        request, answer = self._counting(chat_request)
         return self._caller.call(request, answer, None).usage.input_tokens
 
     async def count_tokens_async(
@@ -233,9 +233,9 @@ class HttpChatGenerator:
         generation_kwargs: Mapping[str, object] | None = None,
     ) -> int:
         """As `count_tokens`."""
-        asked = self._asked(messages, tools, generation_kwargs, None)
+        chat_request = self._chat_request(messages, tools, generation_kwargs, None)
         await self._ready()
-        request, answer = self._counting(asked)
+        request, answer = self._counting(chat_request)
         reply = await self._caller.call_async(request, answer, None)
         return reply.usage.input_tokens
 
@@ -262,14 +262,16 @@ class HttpChatGenerator:
     async def _get_ready(self) -> None:
         """Get what may take a while. Raises SecretError: there is none."""
 
-    def _counting(self, asked: ChatRequest) -> tuple[Request, Answer]:
+    def _counting(self, chat_request: ChatRequest) -> tuple[Request, Answer]:
         count = self.api.count
         if count is None:
             raise cannot_send(host_of(self._base_url), "request to count tokens")
         url = below(self._base_url, count.path)
-        return self._sending(url, count.body(self.api.encode(asked)), CountFold(count.member))
+        return self._sending(
+            url, count.body(self.api.encode(chat_request)), CountFold(count.member)
+        )
 
-    def _asked(
+    def _chat_request(
         self,
         messages: Sequence[ChatMessage],
         tools: Sequence[ToolSpec],
@@ -309,12 +311,12 @@ class HttpChatGenerator:
         is_looked_for = request.method == "GET" and reply.finish_reason == "paused"
         return is_looked_for and time.monotonic() + POLL_S < until
 
-    def _prepared(self, asked: ChatRequest) -> tuple[Request, Answer]:
-        path = self.api.under_way(asked.messages)
-        body = self.api.encode(asked) if path is None else b""
-        url = below(self._base_url, path) if path else self._url(stream=asked.stream)
+    def _prepared(self, chat_request: ChatRequest) -> tuple[Request, Answer]:
+        path = self.api.under_way(chat_request.messages)
+        body = self.api.encode(chat_request) if path is None else b""
+        url = below(self._base_url, path) if path else self._url(stream=chat_request.stream)
         method: Literal["GET", "POST"] = "GET" if path else "POST"
-        fold, payloads = self.api.decode(asked), self.api.payloads()
+        fold, payloads = self.api.decode(chat_request), self.api.payloads()
         return self._sending(url, body, fold, payloads=payloads, method=method)
 
     def _sending(

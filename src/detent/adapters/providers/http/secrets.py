@@ -61,7 +61,7 @@ class Secret:
         Raises:
             SecretError: it is missing or empty, or holds what no HTTP header can carry.
         """
-        if (value := self._found()) and value.isascii() and value.isprintable():
+        if (value := self._read_value()) and value.isascii() and value.isprintable():
             return value
         is_missing = not value
         del value  # a traceback that shows variables must not show it
@@ -71,7 +71,7 @@ class Secret:
             raise SecretError(f"the {origin} is not set, or is empty")
         raise SecretError(f"the {origin} holds a character that no key has; copy it anew")
 
-    def _found(self) -> str:
+    def _read_value(self) -> str:
         kept = self._value.read()
         value = kept() if callable(kept) else kept
         return (value or next(filter(None, map(os.environ.get, self.env_vars)), "")).strip()

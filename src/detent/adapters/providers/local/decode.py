@@ -196,7 +196,7 @@ def whole_reply(
         return Failure(ModelFailure("context_length", text))
     if not (seen.whole or (cut and (seen.calls or seen.content))):
         return Failure(_unreadable(received.text))
-    calls = [_made(*call) for call in seen.calls]
+    calls = [_tool_call(*call) for call in seen.calls]
     reason = FINISH_REASONS.get(received.finish_reason, "other")
     reply = ChatReply(
         ChatMessage.from_assistant(
@@ -231,7 +231,7 @@ def _answer(arguments: str, form: Form) -> str:
     return _paired(_decoder.decode(f'"{sure[0]}"')) if sure else ""
 
 
-def _made(name: str, arguments: str) -> ToolCall:
+def _tool_call(name: str, arguments: str) -> ToolCall:
     try:
         value = _decoder.decode(arguments)
         value = json.loads(_paired(json.dumps(value, ensure_ascii=False)))

@@ -117,27 +117,27 @@ def _turns(
     messages: Sequence[ChatMessage], tools: Sequence[ToolSpec], form: Form, options: Options
 ) -> list[Json]:
     """The messages as roles and texts, one after the other of the same role joined to one."""
-    said = [(role, text) for message in messages for role, text in _said(message, form)]
+    turns = [(role, text) for message in messages for role, text in _turns_of(message, form)]
     if form.answer is not None:
         how = SEVERAL_CALLS if options.parallel_tool_calls else ONE_CALL
         known = [*tools, _answer_tool(form.answer, options)]
         text = "\n".join([how, "\nTools:", *map(tool_text, known)])
-        leading = sum(1 for role, _ in said[:1] if role == ChatRole.SYSTEM)
-        said.insert(leading, (ChatRole.SYSTEM, text))
+        leading = sum(1 for role, _ in turns[:1] if role == ChatRole.SYSTEM)
+        turns.insert(leading, (ChatRole.SYSTEM, text))
     return [
         {"role": str(role), "content": "\n\n".join(text for _, text in turn)}
-        for role, turn in groupby(said, key=lambda one: one[0])
+        for role, turn in groupby(turns, key=lambda role_and_text: role_and_text[0])
     ]
 
 
-def _said(message: ChatMessage, form: Form) -> Iterator[tuple[ChatRole, str]]:
+def _turns_of(message: ChatMessage, form: Form) -> Iterator[tuple[ChatRole, str]]:
     match message.role:
         case ChatRole.SYSTEM | ChatRole.USER:
             yield message.role, "\n".join(_text(part) for part in message.content)
         case ChatRole.ASSISTANT:
-            yield message.role, _written(message, form)
+            yield message.role, _assistant_text(message, form)
         case ChatRole.TOOL:
-            yield from ((ChatRole.USER, _result(one)) for one in message.tool_call_results)
+            yield from ((ChatRole.USER, _result(result)) for result in message.tool_call_results)
 
 
 def _text(part: object) -> str:
@@ -146,7 +146,7 @@ def _text(part: object) -> str:
     return part.text
 
 
-def _written(message: ChatMessage, form: Form) -> str:
+def _assistant_text(message: ChatMessage, form: Form) -> str:
     """What the model wrote: to the letter, so that it need not be read again."""
     if form.answer is None:
         return message.text or ""

@@ -55,7 +55,7 @@ def fetch(model: str | None = None, *, on_progress: OnProgress | None = None) ->
         WeightsError: there is no such model or file, or it cannot be fetched.
     """
     name = chosen_model(model)
-    known = next((one for one in known_models() if one.name == name), None)
+    known = next((known_model for known_model in known_models() if known_model.name == name), None)
     if known is None:
         return _own_file(name)
     if known.path is None:
@@ -228,8 +228,8 @@ def _watched(pip: subprocess.Popen[str], fetch: _Fetch) -> str:
 
 def _reason(errors: str) -> str:
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    said = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return "; ".join(said or lines[-1:]) or "it gave no reason"
+    error_lines = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return "; ".join(error_lines or lines[-1:]) or "it gave no reason"
 
 
 def _append(path: Path, wheel: Wheel, joined: Path, place: int) -> None:

@@ -27,7 +27,11 @@ def tool_text(tool: ToolSpec) -> str:
     """
     parameters: Mapping[str, Any] = tool.parameters
     properties = cast(Mapping[str, Any], parameters.get("properties") or {})
-    about = [f"{name}: {one['description']}" for name, one in properties.items() if _described(one)]
+    about = [
+        f"{name}: {schema['description']}"
+        for name, schema in properties.items()
+        if _described(schema)
+    ]
     lines = [" ".join(line.split()) for line in [tool.description, *about] if line]
     return "\n  ".join([f"{tool.name}({_fields(parameters, parameters)})", *lines])
 
@@ -39,8 +43,8 @@ def _described(schema: Any) -> bool:
 def _fields(schema: Mapping[str, Any], root: Mapping[str, Any], nesting: int = 0) -> str:
     required = schema.get("required") or ()
     return ", ".join(
-        f"{name}{'' if name in required else '?'}: {_type(one, root, nesting + 1)}"
-        for name, one in (schema.get("properties") or {}).items()
+        f"{name}{'' if name in required else '?'}: {_type(field_schema, root, nesting + 1)}"
+        for name, field_schema in (schema.get("properties") or {}).items()
     )
 
 
@@ -53,7 +57,7 @@ def _type(schema: Any, root: Mapping[str, Any], nesting: int) -> str:
     if choices := schema.get("enum") or [schema[key] for key in ("const",) if key in schema]:
         return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
     if options := schema.get("anyOf") or schema.get("oneOf"):
-        return " | ".join(dict.fromkeys(_type(one, root, nesting) for one in options))
+        return " | ".join(dict.fromkeys(_type(option, root, nesting) for option in options))
     kinds = schema.get("type", "any")
     if not isinstance(kinds, str):
         return " | ".join(_type({**schema, "type": kind}, root, nesting) for kind in kinds)

@@ -20,15 +20,15 @@ def citation(raw: Json) -> Citation:
     >>> citation({"type": "url_citation", "url_citation": {"url": "https://a.org", "title": "A"}})
     Citation(url='https://a.org', title='A', quote=None, start=None, end=None)
     """
-    told = {**raw, **_mapping(raw.get("url_citation"))}
-    web = _mapping(_mapping(told.get("location")).get("web"))
-    pieces = [_text(one.get("text")) or "" for one in told.get("sourceContent") or ()]
+    source = {**raw, **_mapping(raw.get("url_citation"))}
+    web = _mapping(_mapping(source.get("location")).get("web"))
+    pieces = [_text(piece.get("text")) or "" for piece in source.get("sourceContent") or ()]
     return Citation(
-        _first(told, "url", "uri", "source") or _first(web, "url"),
-        _first(told, "title", "document_title", "filename"),
-        _first(told, "cited_text", "content", "snippet") or "".join(pieces) or None,
-        _place(told, "start_index"),
-        _place(told, "end_index"),
+        _first(source, "url", "uri", "source") or _first(web, "url"),
+        _first(source, "title", "document_title", "filename"),
+        _first(source, "cited_text", "content", "snippet") or "".join(pieces) or None,
+        _place(source, "start_index"),
+        _place(source, "end_index"),
     )
 
 
@@ -40,11 +40,11 @@ def with_citations(parts: Iterable[Part]) -> Iterator[Part]:
             yield from map(citation, part.extra.get("citations") or ())
 
 
-def cited(told: object) -> tuple[StreamingChunk, ...]:
+def cited(annotations: object) -> tuple[StreamingChunk, ...]:
     """The piece that tells of one source; none where nothing is told."""
-    if not isinstance(told, Mapping) or not told:
+    if not isinstance(annotations, Mapping) or not annotations:
         return ()
-    return (StreamingChunk(citations=(citation(told),)),)
+    return (StreamingChunk(citations=(citation(annotations),)),)
 
 
 def _first(members: Json, *names: str) -> str | None:

@@ -58,7 +58,7 @@ def _texts(part: object) -> Iterator[str | None]:
         case ToolCallResult(str(text)):
             yield text
         case ToolCallResult(result):
-            for one in result:
-                yield from _texts(one)
+            for item in result:
+                yield from _texts(item)
         case _:
             yield None

@@ -10,7 +10,7 @@ from detent.core.chat.replies import TokenLogprob
 Json: TypeAlias = Mapping[str, Any]
 
 
-def logprobs(told: Iterable[Json] | None) -> list[TokenLogprob]:
+def logprobs(tokens: Iterable[Json] | None) -> list[TokenLogprob]:
     """Tokens as OpenAI tells them, each with the tokens that the model could have written.
 
     >>> logprobs([{"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": -1}]}])
@@ -18,12 +18,12 @@ def logprobs(told: Iterable[Json] | None) -> list[TokenLogprob]:
     """
     return [
         TokenLogprob(
-            str(one.get("token")),
-            float(one.get("logprob") or 0.0),
+            str(token.get("token")),
+            float(token.get("logprob") or 0.0),
             tuple(
                 (str(other.get("token")), float(other.get("logprob") or 0.0))
-                for other in one.get("top_logprobs") or ()
+                for other in token.get("top_logprobs") or ()
             ),
         )
-        for one in told or ()
+        for token in tokens or ()
     ]

@@ -80,7 +80,7 @@ def decided_reason(reason: FinishReason, *, calls: bool) -> FinishReason:
     return "other" if reason == "tool_calls" else reason
 
 
-def sent(body: Mapping[str, object], api: str) -> bytes:
+def encoded_body(body: Mapping[str, object], api: str) -> bytes:
     """A request's body as it is sent: what is None or empty is left out.
 
     Raises:

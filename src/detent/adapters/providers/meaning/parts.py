@@ -81,7 +81,7 @@ def parts_of(provider: str, message: ChatMessage) -> Iterator[Part]:
 
 def without(members: Json, *names: str) -> dict[str, Any]:
     """`members` but for those of these names."""
-    return {name: said for name, said in members.items() if name not in names}
+    return {name: value for name, value in members.items() if name not in names}
 
 
 def own_data(provider: str, extra: Mapping[str, object]) -> Json:

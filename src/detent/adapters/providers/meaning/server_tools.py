@@ -111,7 +111,7 @@ def _server_tool(tool: object) -> ServerTool:
 
 def server_tool_data(tool: ServerTool) -> dict[str, Any]:
     """A tool as data, without what it leaves to the provider."""
-    return {"kind": tool.kind} | {name: said for name, said in asdict(tool).items() if said}
+    return {"kind": tool.kind} | {name: value for name, value in asdict(tool).items() if value}
 
 
 BEFORE_ZOOM = re.compile(r"claude-(3-7|haiku-4-5|sonnet-4-5|(opus|sonnet)-4(-0|-1|-2025|$))")
@@ -139,7 +139,7 @@ def for_claude(tool: ServerTool, *, model: str = "") -> dict[str, Any]:
     match tool:
         case WebSearch(domains=domains, max_uses=uses):
             limits = {"allowed_domains": domains, "max_uses": uses}
-            return {"type": "web_search_20250305", "name": "web_search", **_given(limits)}
+            return {"type": "web_search_20250305", "name": "web_search", **_present(limits)}
         case CodeExecution():
             return {"type": "code_execution_20250825", "name": "code_execution"}
         case FileSearch():
@@ -167,7 +167,7 @@ def for_responses(tool: ServerTool, *, model: str = "") -> dict[str, Any]:
             raise cannot_send("the Responses API", what)
         case WebSearch(domains=domains):
             filters = {"allowed_domains": domains} if domains else None
-            return {"type": "web_search", **_given({"filters": filters})}
+            return {"type": "web_search", **_present({"filters": filters})}
         case CodeExecution():
             return {"type": "code_interpreter", "container": {"type": "auto"}}
         case FileSearch(stores):
@@ -198,8 +198,8 @@ def for_gemini(tool: ServerTool) -> dict[str, Any]:
             raise cannot_send("generateContent", what)
 
 
-def _given(members: Mapping[str, object]) -> dict[str, Any]:
-    return {name: said for name, said in members.items() if said}
+def _present(members: Mapping[str, object]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value}
 
 
 NAMES = {
@@ -213,7 +213,7 @@ NAMES = {
 """What providers call the tools of `KINDS` in their answers, where they call them otherwise."""
 
 
-def begun(name: object) -> tuple[StreamingChunk]:
+def server_tool_begun(name: object) -> tuple[StreamingChunk]:
     """The piece that tells that a provider has begun to run a tool, named as in a request."""
     return (StreamingChunk(server_tool=NAMES.get(str(name), str(name))),)
 

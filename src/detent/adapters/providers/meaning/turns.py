@@ -14,7 +14,9 @@ Json: TypeAlias = dict[str, Any]
 
 
 def in_turns(
-    said: Iterable[tuple[str, Sequence[Json]]], *, is_result: Callable[[Mapping[str, Any]], bool]
+    roles_and_blocks: Iterable[tuple[str, Sequence[Json]]],
+    *,
+    is_result: Callable[[Mapping[str, Any]], bool],
 ) -> list[Json]:
     """Messages of one role in a row as one, and none without blocks.
 
@@ -25,7 +27,10 @@ def in_turns(
     [{'role': 'user', 'content': [{'result': 1}, {'text': 'a'}]}]
     """
     wire: list[Json] = []
-    for role, turn in groupby((one for one in said if one[1]), key=itemgetter(0)):
+    for role, turn in groupby(
+        (role_and_blocks for role_and_blocks in roles_and_blocks if role_and_blocks[1]),
+        key=itemgetter(0),
+    ):
         blocks = [block for _, part in turn for block in part]
         if role == "user":
             blocks.sort(key=lambda block: not is_result(block))

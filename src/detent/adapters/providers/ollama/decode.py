@@ -85,7 +85,7 @@ class ChatFold:
             ),
             model=str(self._last.get("model") or ""),
             raw_finish_reason=raw,
-            extra={name: one for name, one in about.items() if name not in usage}
+            extra={name: detail for name, detail in about.items() if name not in usage}
             | {"usage": usage},
         )
         return Success(reply)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, function_tool
-from detent.adapters.providers.meaning.neutral import sent, wanted_schema
+from detent.adapters.providers.meaning.neutral import encoded_body, wanted_schema
 from detent.adapters.providers.meaning.parts import own_data
 from detent.adapters.providers.meaning.thinking import level_of
 from detent.adapters.providers.meaning.wire import cannot_send
@@ -57,7 +57,7 @@ def request_body(request: ChatRequest) -> bytes:
         ChatGeneratorError: something in it cannot be sent.
     """
     rest = {name: value for name, value in request.options.items() if name not in WITHOUT_MEANING}
-    chosen = _chosen(request.tools, rest.pop("tool_choice", None))
+    chosen = _tools_for(request.tools, rest.pop("tool_choice", None))
     body: Json = {
         "model": request.model,
         "messages": [*wire_messages(request.messages)],
@@ -71,7 +71,7 @@ def request_body(request: ChatRequest) -> bytes:
     own = {new: rest.pop(name) for name, new in MODEL_OPTIONS.items() if name in rest}
     own |= _mapping(rest.pop("options", None))
     body["options"] = {name: value for name, value in own.items() if value is not None}
-    return sent(body | rest, API)
+    return encoded_body(body | rest, API)
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[Json]:
@@ -144,7 +144,7 @@ def _attachments(images: Sequence[ImageContent]) -> Json:
     return _message("user", (label, *images))
 
 
-def _chosen(tools: Sequence[ToolSpec], choice: object) -> Sequence[ToolSpec]:
+def _tools_for(tools: Sequence[ToolSpec], choice: object) -> Sequence[ToolSpec]:
     if choice in (None, "auto"):
         return tools
     if choice == "none":

@@ -27,15 +27,15 @@ class Calls:
     def __len__(self) -> int:
         return len(self._all)
 
-    def made(self, *, cut: bool) -> list[ToolCall]:
+    def tool_calls(self, *, cut: bool) -> list[ToolCall]:
         """The calls, whole; where the answer was cut off, the last one may have been, too."""
-        return [call.made(cut=cut and call is self._all[-1]) for call in self._all]
+        return [call.tool_call(cut=cut and call is self._all[-1]) for call in self._all]
 
     def add(self, wire: Json) -> ToolCallDelta:
         """Take in a call, or a piece of one; give what can be shown of it."""
         function = wire.get("function") or wire.get("custom") or {}
         name = function.get("name")
-        call = self._meant(wire, name)
+        call = self._call_of(wire, name)
         first = not call.name
         call.name = call.name or name or ""
         if not call.id and (call_id := wire.get("id")):
@@ -54,7 +54,7 @@ class Calls:
             call.place, name if first else None, arguments, call.id if first else None
         )
 
-    def _meant(self, wire: Json, name: str | None) -> _Call:
+    def _call_of(self, wire: Json, name: str | None) -> _Call:
         """The call that a delta goes on with, or a new one.
 
         Deltas go by their index. Servers that leave it out, or give every call the same one, begin
@@ -88,7 +88,7 @@ class _Call:
     arguments: list[str] = field(factory=list)
     extra: dict[str, Any] = field(factory=dict)
 
-    def made(self, *, cut: bool) -> ToolCall:
+    def tool_call(self, *, cut: bool) -> ToolCall:
         """The whole call; its free text, if it is a custom one, is its only argument."""
         text = "".join(self.arguments)
         if "type" in self.extra:

@@ -96,8 +96,8 @@ class ChatFold:
             self._usage = choice.get("usage") or self._usage  # Moonshot puts it here
         elif delta and delta.get("tool_calls"):
             self._over = False  # Together gives a reason after each call
-        if told := choice.get("logprobs"):
-            self._logprobs += logprobs(told.get("content"))
+        if tokens := choice.get("logprobs"):
+            self._logprobs += logprobs(tokens.get("content"))
         pieces = self._pieces(delta) if delta else ()
         if reason and message is not delta and message and not self._has_spoken:
             return self._pieces(message)  # Perplexity: all is in it, and the delta is empty
@@ -107,7 +107,7 @@ class ChatFold:
         """The reply; a failure where the answer was cut off before its end, or is none."""
         if not self._chosen or not (ended or self._over) or self._finish == "error":
             return Failure(self._failure(ended=ended))
-        calls = self._calls.made(cut=self._finish in CUT)
+        calls = self._calls.tool_calls(cut=self._finish in CUT)
         refusal = "".join(self._refusal)
         text = "".join(self._text) or refusal or None
         reason = _finish_reason(self._finish, calls=bool(calls), refused=bool(refusal))
@@ -119,7 +119,7 @@ class ChatFold:
             usage=_usage(usage),
             model=str(self._about.get("model") or ""),
             raw_finish_reason=str(self._finish),
-            extra={name: said for name, said in about.items() if said and name not in NOT_EXTRA},
+            extra={name: value for name, value in about.items() if value and name not in NOT_EXTRA},
             logprobs=tuple(self._logprobs),
         )
         return Success(reply)
@@ -127,13 +127,13 @@ class ChatFold:
     def _message(self, text: str | None, calls: Sequence[ToolCall]) -> ChatMessage:
         own = {"openai": {"extra_content": self._extra_content}} if self._extra_content else None
         message = ChatMessage.from_assistant(
-            text, tool_calls=calls, reasoning=self._thought(), meta=own
+            text, tool_calls=calls, reasoning=self._reasoning_part(), meta=own
         )
         # Perplexity and xAI name their sources beside the choices, some only by their addresses.
-        told = self._annotations or self._about.get("search_results")
-        found = told or [
-            {"url": one} if isinstance(one, str) else one
-            for one in self._about.get("citations") or ()
+        annotations = self._annotations or self._about.get("search_results")
+        found = annotations or [
+            {"url": source} if isinstance(source, str) else source
+            for source in self._about.get("citations") or ()
         ]
         sound = [audio_of(self._audio, self._audio_format)] if self._audio else []
         images = [image for url in self._images if (image := image_of_url(url)) is not None]
@@ -145,8 +145,8 @@ class ChatFold:
 
     @property
     def _has_spoken(self) -> bool:
-        said = self._text or self._refusal or self._reasoning or self._details
-        return bool(said or self._calls or self._audio or self._images)
+        content = self._text or self._refusal or self._reasoning or self._details
+        return bool(content or self._calls or self._audio or self._images)
 
     def _pieces(self, delta: Json) -> Sequence[StreamingChunk]:
         if len(delta) == 1 and isinstance(text := delta.get("content"), str):  # as in nearly all
@@ -171,7 +171,7 @@ class ChatFold:
         if annotations := delta.get("annotations"):
             self._annotations += annotations
             yield StreamingChunk(citations=tuple(map(citation, annotations)))
-        self._images += [one["image_url"]["url"] for one in delta.get("images") or ()]
+        self._images += [image["image_url"]["url"] for image in delta.get("images") or ()]
         self._extra_content.update(delta.get("extra_content") or {})  # Gemini's signature of it
         if audio := delta.get("audio"):
             self._audio += filter(None, (audio.get("data"),))
@@ -186,9 +186,9 @@ class ChatFold:
         if details := delta.get("reasoning_details"):
             self._details.add(details)
 
-    def _say(self, text: str, said: list[str]) -> StreamingChunk:
-        start = not said
-        said.append(text)
+    def _say(self, text: str, texts: list[str]) -> StreamingChunk:
+        start = not texts
+        texts.append(text)
         return StreamingChunk(text, start=start)
 
     def _think(self, name: str, text: str) -> StreamingChunk:
@@ -201,15 +201,17 @@ class ChatFold:
         """Mistral's form of content: a list of texts and thoughts."""
         for part in parts:
             if part.get("type") == "thinking":
-                said = part.get("thinking") or ()
+                thinking = part.get("thinking") or ()
                 pieces = (
-                    [said] if isinstance(said, str) else [one.get("text") or "" for one in said]
+                    [thinking]
+                    if isinstance(thinking, str)
+                    else [piece.get("text") or "" for piece in thinking]
                 )
                 yield self._think("content", "".join(pieces))
             elif part.get("type") == "text" and (text := part.get("text")):
                 yield self._say(text, self._text)
 
-    def _thought(self) -> ReasoningContent | None:
+    def _reasoning_part(self) -> ReasoningContent | None:
         extra: dict[str, object] = {}
         if self._reasoning:
             extra["field"] = self._reasoning_field

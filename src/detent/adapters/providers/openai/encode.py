@@ -87,9 +87,9 @@ def wire_messages(
             attached = []
         match message.role:
             case ChatRole.SYSTEM | ChatRole.USER:
-                yield _named(message, {"role": str(message.role), "content": _content(message)})
+                yield _with_name(message, {"role": str(message.role), "content": _content(message)})
             case ChatRole.ASSISTANT:
-                yield _named(message, _assistant(message, replays))
+                yield _with_name(message, _assistant(message, replays))
             case ChatRole.TOOL:
                 for result in message.tool_call_results:
                     yield _result(result)
@@ -98,7 +98,7 @@ def wire_messages(
         yield {"role": "user", "content": attached}
 
 
-def _named(message: ChatMessage, wire: Json) -> Json:
+def _with_name(message: ChatMessage, wire: Json) -> Json:
     return wire if message.name is None else wire | {"name": message.name}
 
 

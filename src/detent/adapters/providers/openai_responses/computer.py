@@ -37,8 +37,8 @@ def arguments_of_item(item: Mapping[str, Any]) -> Json:
 
 def item_of_arguments(arguments: Mapping[str, object]) -> Json:
     """The members of the item that a call with these arguments is."""
-    told = {name: thaw(arguments[name]) for name in ARGUMENTS if name in arguments}
-    return {"pending_safety_checks": [], **told}
+    item = {name: thaw(arguments[name]) for name in ARGUMENTS if name in arguments}
+    return {"pending_safety_checks": [], **item}
 
 
 def results(result: ToolCallResult, call_id: str) -> Iterator[Json]:
@@ -48,12 +48,14 @@ def results(result: ToolCallResult, call_id: str) -> Iterator[Json]:
     """
     parts = () if isinstance(result.result, str) else result.result
     images = [part for part in parts if isinstance(part, ImageContent)]
-    shown = f"data:{images[-1].mime_type};base64,{images[-1].base64_image}" if images else NO_SCREEN
+    image_url = (
+        f"data:{images[-1].mime_type};base64,{images[-1].base64_image}" if images else NO_SCREEN
+    )
     checks = result.origin.arguments.get("pending_safety_checks")
     wire: Json = {
         "type": f"{COMPUTER_CALL}_output",
         "call_id": call_id,
-        "output": {"type": "computer_screenshot", "image_url": shown},
+        "output": {"type": "computer_screenshot", "image_url": image_url},
     }
     yield wire | ({"acknowledged_safety_checks": thaw(checks)} if checks else {})
     if result.text:

@@ -17,7 +17,7 @@ from detent.adapters.providers.meaning.citations import citation, cited
 from detent.adapters.providers.meaning.logprobs import logprobs
 from detent.adapters.providers.meaning.neutral import decided_reason
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message, without
-from detent.adapters.providers.meaning.server_tools import COMPUTER, begun, uses
+from detent.adapters.providers.meaning.server_tools import COMPUTER, server_tool_begun, uses
 from detent.adapters.providers.meaning.wire import first_count, read_arguments
 from detent.adapters.providers.openai_responses.computer import (
     ARGUMENTS as OF_COMPUTER,
@@ -143,9 +143,9 @@ class ResponseFold:
             model=str(response.get("model") or ""),
             raw_finish_reason=status,
             extra={
-                name: said
-                for name, said in {**response, "refusal": refusal}.items()
-                if said and name not in NOT_EXTRA
+                name: value
+                for name, value in {**response, "refusal": refusal}.items()
+                if value and name not in NOT_EXTRA
             }
             | uses(map(_name_at_server, filter(self._runs_at_server, self._told_items()))),
             logprobs=tuple(self._logprobs()),
@@ -183,7 +183,7 @@ class ResponseFold:
         self._last_item = max(self._last_item, index) if self._items else index
         self._items[index] = item
         if self._runs_at_server(item):
-            return begun(_name_at_server(item)) if is_new else ()
+            return server_tool_begun(_name_at_server(item)) if is_new else ()
         if not self._is_call(item) or index in self._places:
             return ()
         place = self._places[index] = len(self._places)
@@ -196,7 +196,7 @@ class ResponseFold:
         if index in self._begun:
             return pieces
         if self._is_call(item):
-            pieces += self._argued(index, _written(item))
+            pieces += self._argued(index, _arguments_text(item))
         for number, (text, thought) in enumerate(_texts(item)):
             event = {"output_index": index, "content_index": number, "delta": text}
             pieces += self._grown(event, thought=thought)
@@ -262,7 +262,7 @@ def _with_citations(parts: Iterable[Part]) -> Iterator[Part]:
 
 def _call(item: Json, *, cut: bool) -> ToolCall:
     """A call; the free text of a custom one is its only argument."""
-    written = _written(item)
+    written = _arguments_text(item)
     if item.get("type") == CUSTOM_CALL:
         read: Json | None = None if cut else {FREE_TEXT: written}
     else:
@@ -291,7 +291,7 @@ def _called(call: Json) -> str | None:
     return COMPUTER if call.get("type") == COMPUTER_CALL else call.get("name")
 
 
-def _written(call: Json) -> str:
+def _arguments_text(call: Json) -> str:
     if call.get("type") == COMPUTER_CALL:
         return json.dumps(arguments_of_item(call))
     return str(call.get("arguments") or call.get("input") or "")

@@ -20,7 +20,7 @@ from detent.adapters.providers.http.calls import (
     id_of,
 )
 from detent.adapters.providers.meaning.media import made_by_model
-from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.neutral import encoded_body, named_tool, wanted_schema
 from detent.adapters.providers.meaning.parts import (
     Opaque,
     Part,
@@ -96,7 +96,7 @@ def request_body(request: ChatRequest, *, chained: bool = False) -> bytes:
     body["tool_choice"] = _tool_choice(body.get("tool_choice"), custom_tools(options))
     body["text"] = _text_options(body)
     unsent = {"response_format", *(() if body["tools"] else ONLY_WITH_TOOLS)}
-    return sent({name: value for name, value in body.items() if name not in unsent}, API)
+    return encoded_body({name: value for name, value in body.items() if name not in unsent}, API)
 
 
 def _reasons(model: str) -> bool:
@@ -128,8 +128,8 @@ def _part(part: object) -> Json:
             return {"type": "input_text", "text": text}
         case ImageContent(data, mime_type, detail, meta):
             image = {"image_url": f"data:{mime_type};base64,{data}"} if data else {}
-            shown = {"detail": detail or "auto"}  # the API's schema demands it
-            return {"type": "input_image", **image, **shown, **own_data(PROVIDER, meta)}
+            wire_image = {"detail": detail or "auto"}  # the API's schema demands it
+            return {"type": "input_image", **image, **wire_image, **own_data(PROVIDER, meta)}
         case FileContent(data, mime_type, name, extra):
             name = name or f"file{mimetypes.guess_extension(mime_type) or ''}"
             content = {"filename": name, "file_data": f"data:{mime_type};base64,{data}"}
@@ -258,6 +258,6 @@ def _text_options(options: Json) -> Json:
     elif (wanted := wanted_schema(response_format, API)) is not None:
         schema = {"name": wanted.name, "schema": wanted.schema}
         further = {"description": wanted.description, "strict": wanted.strict}
-        given = {name: value for name, value in further.items() if value is not None}
-        text["format"] = {"type": "json_schema", **schema, **given}
+        present = {name: value for name, value in further.items() if value is not None}
+        text["format"] = {"type": "json_schema", **schema, **present}
     return text
