@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import ChatMessage, State, Tool, ToolCall, ToolExecutionDecision
-from detent.adapters.confirmation.stopped_calls import (
-    get_tool_calls_and_descriptions_from_snapshot,
-)
+from detent.adapters.confirmation.stopped_calls import get_tool_calls_and_descriptions_from_snapshot
 from detent.approvals import Ask, pending
 from detent.core.codec.own_values import dump
 from detent.core.errors import StoredDataError

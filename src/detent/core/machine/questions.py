@@ -16,6 +16,7 @@ from detent.core.machine.binding import (
     is_stale,
     is_unfit,
 )
+from detent.core.machine.calls import refusal, slot_at
 from detent.core.run.approval import (
     PLAIN_ASK,
     SCOPES,
@@ -52,6 +53,8 @@ from detent.core.run.run import (
     moved,
     stopped,
     with_slot,
+    with_slots,
+    with_spending,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -62,8 +65,18 @@ from detent.core.tools.result import text_of
 from detent.core.tools.wording import Wording
 
 
-def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Run[Any]:
+def judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
     """The run as a policy has said of a call: it may run, may not, or a human must decide."""
+    slot = slot_at(run, event.ref)
+    if slot is None:
+        return run
+    is_owed = isinstance(slot.status, AwaitingPolicy)
+    if not is_owed and event.binding is not None:  # else it comes too late
+        is_owed = is_stale(slot) or is_unfit(spec, run, slot, event.binding)
+    return _judged(spec, run, slot, event) if is_owed else run
+
+
+def _judged(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Judged) -> Run[S]:
     before = slot.status
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
     now = event.binding or binding_of(run, slot.call, spec.tools[slot.call.tool_name])
@@ -74,7 +87,7 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
         slot = Slot(slot.ref, slot.call, before, slot.clearance, said.spends)
         kept = _kept(slot, said, event.at) if stays or _answer(slot) is not None else None
         if kept is not None:
-            return with_slot(run, kept)
+            return with_spending(run, kept)
         wanted = _wanted(slot, said)
     clear = slot.clearance
     is_left = clear is not None and _is_as_left(clear, now, event.at)  # a human has said so
@@ -82,7 +95,7 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
         case Deny(reason):
             return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
         case Allow() if is_left or not asked.after:
-            return with_slot(run, evolve_slot(slot, Ready(attempt), Clearance(now, attempt)))
+            return with_spending(run, evolve_slot(slot, Ready(attempt), Clearance(now, attempt)))
         case Allow():  # nobody knows what the call has done: no policy is asked about that
             ask = asked.ask
         case Ask() as ask:
@@ -92,16 +105,16 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
                 if not wanted:
                     ask, until = _sooner(was, clear.expires_at, ask, event.at)
                     clear = attrs.evolve(clear, is_unjudged=False, ask=ask, expires_at=until)
-                    return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
+                    return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
             tool = spec.tools[slot.call.tool_name]
             grant = None if asked.after else grant_for(run, tool, now, event.at, ask)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
-                return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
+                return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
     change, crash = change_in(run, slot, now, wanted), (asked.after, asked.trouble)
     again = asked.again + bool(wanted)
     question = posed(run, slot, ask, now, attempt, event.at, crash, change, again)
-    return with_slot(run, moved(slot, question))
+    return with_spending(run, moved(slot, question))
 
 
 def _answered(slot: Slot) -> AwaitingDecision:
@@ -215,7 +228,7 @@ def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) ->
     was_begun = isinstance(status, AwaitingDecision) and status.after
     say = wording.outcome_unknown if was_begun else wording.tool_not_run
     run = evolve(run, decisions=(*run.decisions, record))
-    return with_slot(run, stopped(slot, Refused(say(name, reason))))
+    return with_spending(run, stopped(slot, Refused(say(name, reason))))
 
 
 def expired(run: Run[Any], at: float | None) -> Run[Any]:
@@ -227,16 +240,31 @@ def expired(run: Run[Any], at: float | None) -> Run[Any]:
     return run
 
 
-def rewritten(spec: AgentSpec[Any], slot: Slot, event: CallRewritten) -> Slot:
-    """The slot of a cleared call that hooks have changed: a policy must judge it as it is now."""
+def rewritten(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:
+    """The run with a cleared call that hooks have changed: a policy judges it as it is now."""
+    slot = slot_at(run, event.ref)
+    if slot is None or slot.clearance is None or not isinstance(slot.status, Ready):
+        return run
     fits = check_arguments(event.call, spec.tools[slot.call.tool_name])
     is_fit = fits.value_or(default_value=False)
-    clear = slot.clearance and attrs.evolve(slot.clearance, note=None)  # it spoke of others
+    clear = attrs.evolve(slot.clearance, note=None)  # it spoke of others
     status = AwaitingPolicy() if is_fit else Faulted(fits.failure())
-    return Slot(slot.ref, event.call, status, clear)
+    return with_spending(run, Slot(slot.ref, event.call, status, clear))
 
 
-def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) -> Slot:
+def decided_by_human(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
+    """The run after a decision, if it counts, and with what it has confirmed for other calls."""
+    slot = slot_at(run, event.ref)
+    if slot is None or refusal(spec, run, event) is not None:
+        return run
+    if (vote := _voted(spec, run, slot, event)) is not None:
+        return with_slot(run, vote)
+    known = remembered(spec, run, slot, event)
+    run = with_spending(known, decided(spec, slot, event.decision))
+    return with_slots(run, [_released(spec, run, one, event.at) for one in run.slots])
+
+
+def _released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) -> Slot:
     """The slot, ready if it waits for no more than what has been confirmed for it meanwhile."""
     status = slot.status
     # A question that came of a crash is another one: no earlier word answers it.
@@ -297,7 +325,7 @@ def revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
     return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
 
 
-def voted(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Slot | None:
+def _voted(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Slot | None:
     """The slot after a yes that is not enough, as more people must say so; None if it is."""
     status = slot.status
     assert isinstance(status, AwaitingDecision)  # noqa: S101 - else it is refused

@@ -7,25 +7,19 @@ from typing import Any
 from attrs import evolve
 
 from detent.core.machine.binding import binding_of, digest_of
-from detent.core.machine.calls import not_entitled
-from detent.core.machine.delegation import inner_name
-from detent.core.machine.questions import posed
+from detent.core.machine.calls import BEGUN, attempted, not_entitled
+from detent.core.machine.delegation import came_of, inner_name
+from detent.core.machine.questions import expired, posed
+from detent.core.machine.turns import has_no_answer, settled, with_unread
 from detent.core.run.approval import Ask, Confirmed
 from detent.core.run.effects import Vouches
-from detent.core.run.events import (
-    Attempted,
-    HumanDecided,
-    Resumed,
-    ToolLost,
-    ToolNeverRan,
-    ToolRaised,
-)
+from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
 from detent.core.run.run import (
-    Acting,
     AwaitingDecision,
     AwaitingPolicy,
     BackingOff,
     Delegated,
+    Done,
     Faulted,
     Pausing,
     Ready,
@@ -33,10 +27,15 @@ from detent.core.run.run import (
     Running,
     Slot,
     Status,
+    Thinking,
     Unknown,
+    charged,
     moved,
     unsettled,
+    with_slot,
+    with_slots,
 )
+from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
@@ -46,7 +45,33 @@ from detent.core.tools.version import hashed
 NOT_BEGUN, AT_WORK = AwaitingPolicy | Ready | BackingOff, Running | Unknown
 
 
-def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
+def resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
+    """The run when another process goes on with it; as it was, if it has ended with an answer."""
+    if has_no_answer(run):
+        run = evolve_run(run, phase=Thinking(run.given_up + 1))
+    if isinstance(run.phase, Done):
+        return run
+    deadline = spec.limits.deadline(event.at)
+    if deadline != run.deadline:
+        run = evolve_run(run, deadline=deadline)
+    if isinstance(run.phase, Pausing):
+        pause = _pause_after(spec, run, run.phase, event)
+        return run if pause == run.phase else evolve_run(run, phase=pause)
+    if isinstance(run.phase, Thinking):
+        return with_unread(run)  # whoever asked the model is gone, and it is asked once more
+    run, slots = expired(run, event.at), list[Slot]()
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            agent, was = spec.agents[slot.status.tool_name], slot.status.run
+            now = settled(agent, resumed(agent, was, event))
+            run = charged(run, was.spent, now.spent)
+            slots.append(slot if now is was else moved(slot, came_of(spec, run, slot, now)))
+        else:
+            slots.append(_recovered(spec, run, slot, event))
+    return with_slots(run, slots)
+
+
+def _recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
     """The slot once its process is gone: as it is, unless its tool was running, or rests.
 
     A tool that was running has an unknown outcome; the tool's own `on_unknown` says what to do.
@@ -75,7 +100,7 @@ def _left(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Sl
             return slot
 
 
-def pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resumed) -> Pausing:
+def _pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resumed) -> Pausing:
     """How much longer the model is left alone once the process that meant to wait is gone."""
     rule, tries = spec.model_retries, pause.attempt - 1 - run.given_up
     longest_s = rule.backoff_max_s + rule.pause_s(tries, 0)  # the provider may have asked for more
@@ -99,13 +124,13 @@ def rebound(spec: AgentSpec[S], run: Run[S], run_id: str, nonce: str) -> Run[S]:
         if grant.binding.run == was
     )
     copy = evolve(run, id=run_id, nonce=nonce, grants=grants)
-    return _with_slots(copy, [_rebound(spec, slot, copy, was, new) for slot in run.slots])
+    return with_slots(copy, [_rebound(spec, slot, copy, was, new) for slot in run.slots])
 
 
 def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """The run with no call confirmed that has no answer yet: policies judge these anew."""
     slots = [_unconfirmed(spec, slot) for slot in run.slots]
-    return _with_slots(evolve(run, grants=()), slots)
+    return with_slots(evolve(run, grants=()), slots)
 
 
 def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRaised) -> Slot:
@@ -119,31 +144,22 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     return unsettled(slot, evolve(asked, is_stale=True))
 
 
-def after_loss(
-    spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolNeverRan | ToolLost
-) -> Slot:
-    """What becomes of a call that was not carried out, or nobody knows whether it was.
+def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
+    """The run after a call that was not carried out, or of which nobody knows whether it was.
 
     It counts as an attempt: one that is always lost is not begun again for ever.
     """
+    slot = attempted(run, event, Running if isinstance(event, ToolLost) else BEGUN)
+    if slot is None or isinstance(slot.status, Ready):
+        return run
     if isinstance(event, ToolNeverRan):
         # The next attempt has a number of its own: the same word, heard again, is none about that.
-        return moved(slot, Ready(event.attempt + 1))
+        return with_slot(run, moved(slot, Ready(event.attempt + 1)))
     attempt, most = event.attempt, max(1, spec.tools[slot.call.tool_name].retries.times)
     again = None if attempt > most else _again(slot, attempt, 1)
     why = f"lost {attempt}", event.reason
-    return unsettled(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
-
-
-def answers_question(event: Attempted, status: Status) -> bool:
-    """Whether a human is asked about a call because nobody knew what this event says.
-
-    Somebody knows after all: a driver that lost the run while the tool was at work.
-    """
-    if not isinstance(status, AwaitingDecision) or not status.after:
-        return False
-    is_lookup = isinstance(event, ToolRaised) and event.fault.kind == "unknown_outcome"
-    return status.attempt == event.attempt + 1 and not is_lookup
+    status = _unknown(spec, run, slot, attempt, again, event.at, why)
+    return with_slot(run, unsettled(slot, status))
 
 
 def _question(  # noqa: PLR0917 - what led to it
@@ -163,12 +179,6 @@ def _question(  # noqa: PLR0917 - what led to it
         now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
         return posed(run, slot, Ask(), now, attempt + 1, at, why)
     return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)
-
-
-def _with_slots(run: Run[S], slots: list[Slot]) -> Run[S]:
-    if not isinstance(run.phase, Acting):
-        return run
-    return evolve(run, phase=Acting(run.phase.reply, tuple(slots)))
 
 
 def proven(spec: AgentSpec[S], run: Run[S], at: float) -> Run[S]:
@@ -191,7 +201,7 @@ def unsaid(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
 
 def _said_by(spec: AgentSpec[S], run: Run[S], vouches: Vouches, at: float) -> Run[S]:
     sure = evolve(run, grants=())
-    return _with_slots(sure, [_proven(spec, run, slot, vouches, at) for slot in run.slots])
+    return with_slots(sure, [_proven(spec, run, slot, vouches, at) for slot in run.slots])
 
 
 def _proven(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at: float) -> Slot:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import is_
 from typing import Any
 
 import attrs
@@ -26,7 +25,6 @@ from detent.core.run.run import (
     Pausing,
     Run,
     Slot,
-    Status,
     Succeeded,
     Thinking,
     answer,
@@ -35,7 +33,6 @@ from detent.core.run.run import (
     is_settled,
     labelled,
     moved,
-    replaced,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -48,45 +45,12 @@ EARLY = frozenset({"length", "content_filter", "refusal"})
 """The reasons for which a model stops before its answer is whole."""
 
 
-def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
-    """Wait while a slot is open; then fold all results."""
-    if are_settled(slots):
-        return completed(spec, run, reply, slots)
-    return evolve(run, phase=Acting(reply, tuple(slots)))
-
-
-def move_slot(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
-    """The run with another status of a call, and on its way if that was the last of the turn."""
-    phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
-    return advance(spec, run, phase.reply, replaced(phase.slots, moved(slot, status)))
-
-
-def hear_tool(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
-    """The run after a tool has said something, whose labels it bears if the model reads of it."""
-    if isinstance(status, Succeeded | Faulted):
-        run = labelled(run, spec.tools[slot.call.tool_name].labels)
-    return move_slot(spec, run, slot, status)
-
-
-def settled_turn(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
-    """The run, whose turn may be over by now."""
+def settled(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """The run, past its turn if all calls of it have their answers: in the model's order."""
     phase = run.phase
     if not isinstance(phase, Acting) or not are_settled(phase.slots):
         return run
-    return completed(spec, run, phase.reply, phase.slots)
-
-
-def with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:
-    """The run with other slots; itself where they are the same."""
-    phase = run.phase
-    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
-        return run
-    return advance(spec, run, phase.reply, slots)
-
-
-def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
-    """The run after a turn whose calls are all settled: their results, in the model's order."""
-    state, merged = folded(spec, run, reply, slots)
+    state, merged = folded(spec, run, phase.reply, phase.slots)
     outcome = _outcome(spec, merged)
     if outcome is not None:
         return _unless_spoken_to(spec, evolve(run, state=state, phase=Done(outcome)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, get_args
 
 from attrs import field, frozen
@@ -203,12 +204,6 @@ def stopped(slot: Slot, status: Refused | AnsweredByHuman) -> Slot:
     return Slot(slot.ref, slot.call, status, slot.clearance)
 
 
-def replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
-    """The slots with one of them as it is now."""
-    place = slot.ref.place
-    return slots[:place] + (slot,) + slots[place + 1 :]  # noqa: RUF005 - the quicker way
-
-
 _OPEN: frozenset[type] = frozenset(get_args(Open))
 
 
@@ -386,11 +381,24 @@ def charged(run: Run[S], before: Amounts, now: Amounts) -> Run[S]:
 
 
 def with_slot(run: Run[S], slot: Slot) -> Run[S]:
-    """The run, which acts, with one of its slots as it is now, and what that spends."""
-    phase = run.phase
+    """The run, which acts, with one of its slots as it is now; what is spent stays spent."""
+    phase, place = run.phase, slot.ref.place
     assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
-    run = charged(run, phase.slots[slot.ref.place].spends, slot.spends)
-    return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
+    slots = phase.slots[:place] + (slot,) + phase.slots[place + 1 :]  # noqa: RUF005 - the quicker way
+    return evolve(run, phase=Acting(phase.reply, slots))
+
+
+def with_spending(run: Run[S], slot: Slot) -> Run[S]:
+    """The same for a call that has not begun: what it spends comes in place of what it did."""
+    return with_slot(charged(run, run.slots[slot.ref.place].spends, slot.spends), slot)
+
+
+def with_slots(run: Run[S], slots: Sequence[Slot]) -> Run[S]:
+    """The run with its slots as they are now; itself where they are the same."""
+    phase = run.phase
+    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
+        return run
+    return evolve(run, phase=Acting(phase.reply, tuple(slots)))
 
 
 if TYPE_CHECKING:
