@@ -166,8 +166,8 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)",
-            "return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at)",
+            "return posed(run, slot, clear.ask or Ask(), clear.binding, begins, at, cause)",
+            "return posed(run, slot, clear.ask or Ask(), clear.binding, begins, at)",
         ),
     ),
     Bug(
@@ -249,7 +249,7 @@ BUGS = (
         "a fork carries along what was confirmed for further calls",
         Edit(
             "core/machine/recovery.py",
-            "return with_slots(evolve(run, grants=()), slots)",
+            "return with_slots(evolve_run(run, grants=()), slots)",
             "return with_slots(run, slots)",
         ),
     ),

@@ -363,7 +363,7 @@ def test_time_matters_where_an_agent_inside_has_only_so_much() -> None:
 def test_a_copy_of_a_run_has_copies_of_the_runs_inside() -> None:
     """With ids of their own, and so with keys and digests of their own."""
     run = delegated("look")
-    copy = rebound(OUTER, run, "s", "n")
+    copy = rebound(run, "s", "n")
     assert nested_run(copy, (AT,)).id == "s/1.0"
     looking = wrap_event((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x"))))
     run = step(OUTER, run, looking)

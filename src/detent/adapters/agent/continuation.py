@@ -61,7 +61,7 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on
-        run = rebound(spec, run, run_id or chance.new_id(), chance.new_id())
+        run = rebound(run, run_id or chance.new_id(), chance.new_id())
     return Loaded(run, 0, stored.held)
 
 

@@ -33,7 +33,6 @@ from detent.core.run.run import (
     Run,
     Running,
     Slot,
-    Status,
     Thinking,
     Unknown,
 )
@@ -77,37 +76,30 @@ def _owed_to_calls(
     spec: AgentSpec[S],
     run: Run[S],
     slots: tuple[Slot, ...],
-    is_shared: bool,  # noqa: FBT001 - a part of what is known of the run
+    is_shared: bool,  # noqa: FBT001 - what is known of the run
 ) -> tuple[Effect, ...]:
-    kinds: set[type[Status]] = set()
-    workable: list[Slot] = []
-    for slot in slots:
-        kind = type(slot.status)
-        kinds.add(kind)
-        if kind in WORKABLE:
-            workable.append(slot)
-    owed: list[Effect] = []
+    kinds = {type(slot.status) for slot in slots}
     anew: list[tuple[Slot, Binding]] = []
     # most agents have no policy, and are not to pay for those that have
     is_judged = spec.guards or run.decisions or not kinds.isdisjoint(JUDGED)
     if is_judged and (anew := list(unfit(spec, run))):
-        left = {slot.ref for slot in slots} - {slot.ref for slot, _ in anew}
-        slots = tuple(slot for slot in slots if slot.ref in left)
-        workable = [slot for slot in workable if slot.ref in left]
+        again = {slot.ref for slot, _ in anew}
+        slots = tuple(slot for slot in slots if slot.ref not in again)
         kinds = {type(slot.status) for slot in slots}
-    if AwaitingDecision in kinds:
-        owed += _humans_to_ask(spec, run, slots)
+    workable = [slot for slot in slots if type(slot.status) in WORKABLE]
     inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
     judgements, inner = _one_at_a_time(spec, run, anew, inner)
-    owed = [*judgements, *owed]
+    owed: list[Effect] = [*judgements]
+    if AwaitingDecision in kinds:
+        owed += _humans_to_ask(spec, run, slots)
     if len(workable) > 1:
         workable = _in_turn(workable, inner)
         if is_shared or spec.limits.is_shared:
             workable = _one_agent(spec, workable)
     at_work = workable[: spec.limits.parallel_tool_calls]
-    owed += _tools_to_run(spec, run, at_work)
+    owed += _attempts(RunTool, (Ready, Running), spec, run, at_work)
     if Unknown in kinds:
-        owed += _lookups(spec, run)
+        owed += _attempts(Reconcile, (Unknown,), spec, run, slots)
     if Running in kinds or BackingOff in kinds or AwaitingDecision in kinds:
         owed += _waits(run)
     for slot in slots if inner else ():
@@ -196,22 +188,21 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
             )
 
 
-def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:
-    return [
-        RunTool(
-            slot.ref,
-            status.attempt,
-            slot.call,
-            spec.tools[slot.call.tool_name],
-            run.state,
-            call_key(run, slot),
-        )
-        for slot in at_work
-        if isinstance(status := slot.status, (Ready, Running))
-    ]
+def _attempts(
+    make: type[RunTool | Reconcile],
+    kinds: tuple[type[Ready | Running | Unknown], ...],
+    spec: AgentSpec[S],
+    run: Run[S],
+    slots: Iterable[Slot],
+) -> Iterator[RunTool | Reconcile]:
+    """What a tool is to do for the calls of these kinds: to run, or to look up how it went."""
+    for slot in slots:
+        if isinstance(status := slot.status, kinds):
+            tool, key = spec.tools[slot.call.tool_name], call_key(run, slot)
+            yield make(slot.ref, status.attempt, slot.call, tool, run.state, key)
 
 
-def _owed_inside(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - as above
+def _owed_inside(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - what is known of the run
     """What the agents at work are owed, by their calls."""
     is_shared |= spec.limits.is_shared
     return {
@@ -265,14 +256,6 @@ def _owed_to_agent(slot: Slot, owed: tuple[Effect, ...], *, is_at_work: bool) ->
 def call_key(run: Run[Any], slot: Slot) -> IdempotencyKey:
     """By what the world can tell this call from all others: it is the same for each attempt."""
     return IdempotencyKey(f"{run.id}/{slot.ref.turn}/{slot.ref.place}")
-
-
-def _lookups(spec: AgentSpec[S], run: Run[S]) -> Iterator[Reconcile]:
-    for slot in run.slots:
-        if isinstance(slot.status, Unknown):
-            tool = spec.tools[slot.call.tool_name]
-            attempt, key = slot.status.attempt, call_key(run, slot)
-            yield Reconcile(slot.ref, attempt, slot.call, tool, run.state, key)
 
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:

@@ -51,7 +51,7 @@ from detent.core.run.run import (
     Status,
     evolve,
     moved,
-    stopped,
+    unspent,
     with_slot,
     with_slots,
     with_spending,
@@ -158,7 +158,7 @@ def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot | None:
     if _wanted(slot, said):
         return None
     if (answer := _answer(slot)) is not None:
-        return stopped(slot, AnsweredByHuman(answer))
+        return unspent(slot, AnsweredByHuman(answer))
     if isinstance(status, AwaitingDecision):
         ask, until = _sooner(status.ask, status.expires_at, said, at)
         return moved(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
@@ -228,7 +228,7 @@ def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) ->
     was_begun = isinstance(status, AwaitingDecision) and status.after
     say = wording.outcome_unknown if was_begun else wording.tool_not_run
     run = evolve(run, decisions=(*run.decisions, record))
-    return with_spending(run, stopped(slot, Refused(say(name, reason))))
+    return with_spending(run, unspent(slot, Refused(say(name, reason))))
 
 
 def expired(run: Run[Any], at: float | None) -> Run[Any]:
@@ -273,9 +273,14 @@ def _released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None)
     grant = grant_for(run, spec.tools[slot.call.tool_name], status.binding, at, status.ask)
     if grant is None:
         return slot
-    clear = Clearance(status.binding, status.attempt, status.ask, grant.expires_at)
-    clear = attrs.evolve(clear, is_stale=status.is_stale, is_granted=True)
+    clear = attrs.evolve(_cleared(status), expires_at=grant.expires_at, is_granted=True)
     return evolve_slot(slot, Ready(status.attempt), clear)
+
+
+def _cleared(asked: AwaitingDecision) -> Clearance:
+    """What the answer to a question lets run: that which was asked about."""
+    clear = Clearance(asked.binding, asked.attempt, asked.ask, asked.expires_at)
+    return attrs.evolve(clear, is_stale=asked.is_stale, after=asked.after, trouble=asked.trouble)
 
 
 def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
@@ -340,8 +345,7 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     """The slot as a human has decided, and what the model is told of it."""
     name = slot.call.tool_name
     asked = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
-    clear = Clearance(asked.binding, asked.attempt, asked.ask, asked.expires_at)
-    clear = attrs.evolve(clear, is_stale=asked.is_stale, after=asked.after, trouble=asked.trouble)
+    clear = _cleared(asked)
     templates = spec.wordings.get(name) or spec.wordings.get("*") or Wording()
     match decision:
         case Confirmed():
@@ -362,6 +366,6 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
             clear = attrs.evolve(clear, answer=text)
             return Slot(slot.ref, slot.call, AwaitingPolicy(), clear)
         case Rejected(feedback):
-            return stopped(slot, Refused(templates.rejected(name, feedback)))
+            return unspent(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):
-            return stopped(slot, AnsweredByHuman(text))
+            return unspent(slot, AnsweredByHuman(text))

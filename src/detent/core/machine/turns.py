@@ -8,7 +8,14 @@ from typing import Any
 import attrs
 
 from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage, tool_message, with_calls
+from detent.core.chat.messages import (
+    ChatMessage,
+    ResultPart,
+    TextContent,
+    ToolCallResult,
+    tool_message,
+    with_calls,
+)
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.errors import OutputError, StateError, UnknownEffectError
 from detent.core.machine.calls import given_up
@@ -19,15 +26,17 @@ from detent.core.run.run import (
     THINKING,
     Acting,
     AnswerAccepted,
+    AnsweredByHuman,
     AnswerInvalid,
     Done,
     Faulted,
+    Open,
     Pausing,
+    Refused,
     Run,
     Slot,
     Succeeded,
     Thinking,
-    answer,
     are_settled,
     evolve,
     is_settled,
@@ -168,6 +177,32 @@ def folded(
     answers = [tool_message(result) for slot in merged if (result := answer(slot)) is not None]
     said = with_calls(reply.message, [slot.call for slot in merged])  # as made, or modified
     return with_messages(state, [said, *answers]), merged
+
+
+def answer(slot: Slot) -> ToolCallResult | None:
+    """What the model is told about the call; None while it is open."""
+    status = slot.status
+    match status:
+        case Succeeded():  # not taken apart here: that would take thrice as long
+            content = status.result.content
+            if slot.clearance is not None and slot.clearance.note is not None:
+                content = _noted(slot.clearance.note, content)
+            return ToolCallResult(content, slot.call)
+        case Faulted(fault):
+            return ToolCallResult(fault.message, slot.call, error=True)
+        case Refused(text) | AnswerInvalid(text):
+            return ToolCallResult(text, slot.call, error=True)
+        case AnsweredByHuman(text):
+            return ToolCallResult(text, slot.call)
+        case AnswerAccepted():
+            return ToolCallResult("accepted", slot.call)
+        case _:
+            _: Open = status  # a type checker sees that none which has an answer is left
+            return None
+
+
+def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:
+    return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)
 
 
 def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:

@@ -10,10 +10,7 @@ from attrs import field, frozen
 
 from detent.core.chat.messages import (
     ChatMessage,
-    ResultPart,
-    TextContent,
     ToolCall,
-    ToolCallResult,
     frozen_mapping,
 )
 from detent.core.chat.replies import ChatReply, Usage
@@ -190,17 +187,12 @@ def moved(slot: Slot, status: Status) -> Slot:
     return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends)
 
 
-def unsettled(slot: Slot, status: Status) -> Slot:
-    """The slot of a call of which nobody knows whether it was carried out, with what comes of that.
+def unspent(slot: Slot, status: Status) -> Slot:
+    """The slot with another status, of a call that takes nothing until it is judged anew.
 
-    RULE: what it has taken stays spent; what it takes if it is begun anew comes on top.
+    RULE: what was taken by one that had not begun is given back, by `with_spending`; what one that
+    had begun has taken stays spent, by `with_slot`, and what it takes then comes on top.
     """
-    is_open = isinstance(status, Ready | AwaitingDecision)
-    return Slot(slot.ref, slot.call, status, slot.clearance) if is_open else moved(slot, status)
-
-
-def stopped(slot: Slot, status: Refused | AnsweredByHuman) -> Slot:
-    """The slot of a call that somebody has stopped: it spends nothing."""
     return Slot(slot.ref, slot.call, status, slot.clearance)
 
 
@@ -218,32 +210,6 @@ def are_settled(slots: Sequence[Slot]) -> bool:
         if type(slot.status) in _OPEN:
             return False
     return True
-
-
-def answer(slot: Slot) -> ToolCallResult | None:
-    """What the model is told about the call; None while it is open."""
-    status = slot.status
-    match status:
-        case Succeeded():  # not taken apart here: that would take thrice as long
-            content = status.result.content
-            if slot.clearance is not None and slot.clearance.note is not None:
-                content = _noted(slot.clearance.note, content)
-            return ToolCallResult(content, slot.call)
-        case Faulted(fault):
-            return ToolCallResult(fault.message, slot.call, error=True)
-        case Refused(text) | AnswerInvalid(text):
-            return ToolCallResult(text, slot.call, error=True)
-        case AnsweredByHuman(text):
-            return ToolCallResult(text, slot.call)
-        case AnswerAccepted():
-            return ToolCallResult("accepted", slot.call)
-        case _:
-            _: Open = status  # a type checker sees that none which has an answer is left
-            return None
-
-
-def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:
-    return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)
 
 
 @fast_init
