@@ -16,7 +16,7 @@ from attrs import frozen
 from rich.console import Console
 
 from detent.adapters.agent.agent import Agent
-from detent.adapters.cli.endings import WAITING, told
+from detent.adapters.cli.endings import WAITING, ending
 from detent.adapters.cli.folder import Research
 from detent.adapters.cli.show import Show, outcome, put
 from detent.core.chat.messages import ChatRole
@@ -54,9 +54,9 @@ class Conversation:
             if line.startswith("/"):
                 self._command(line)
             else:
-                self._answer(partial(self._asked, line))
+                self._answer(partial(self._ask, line))
 
-    def _asked(self, line: str, show: Show) -> AgentResult[Research]:
+    def _ask(self, line: str, show: Show) -> AgentResult[Research]:
         return self.agent.run(line, show, thread_id=self.thread_id)
 
     def _answer(self, go: Callable[[Show], AgentResult[Research]]) -> None:
@@ -65,7 +65,7 @@ class Conversation:
             result = go(Show(self.console))
         except HITLBreakpointException as stopped:
             names = ", ".join(call.tool_name for call in stopped.pending)
-            raise told(
+            raise ending(
                 f"run {stopped.result.run_id} waits for a decision about {names}, and there is no "
                 f"terminal to ask at; the conversation is {self.thread_id}",
                 WAITING,

@@ -31,7 +31,7 @@ CODES: tuple[tuple[type[Exception], int], ...] = (
 """The code of each error; the first that fits counts."""
 
 
-def told(text: str, code: int = FAILED) -> click.ClickException:
+def ending(text: str, code: int = FAILED) -> click.ClickException:
     """An error that ends the program with a code. What it quotes steers no terminal."""
 
     class Ended(click.ClickException):
@@ -42,7 +42,9 @@ def told(text: str, code: int = FAILED) -> click.ClickException:
 
 def told_of(error: Exception) -> click.ClickException:
     """The same of an error, with its code."""
-    return told(str(error), next((code for kind, code in CODES if isinstance(error, kind)), FAILED))
+    return ending(
+        str(error), next((code for kind, code in CODES if isinstance(error, kind)), FAILED)
+    )
 
 
 class CodedCommand(click.Command):

@@ -87,8 +87,8 @@ class Folder:
             if (score := sum(term in line.lower() for term in terms))
         ]
         best = sorted(hits, key=lambda hit: -hit[0])[:HITS_MAX]
-        shown = [f"{name}:{number}: {line[:160]}" for _, name, number, line in best]
-        text = "\n".join(shown) or f"No file has {words!r}. Try other words, or list_files."
+        lines = [f"{name}:{number}: {line[:160]}" for _, name, number, line in best]
+        text = "\n".join(lines) or f"No file has {words!r}. Try other words, or list_files."
         if best:  # a small model answers from half a line otherwise
             _, name, number, _ = best[0]
             first = max(number - LINES_BEFORE, 1)
@@ -109,7 +109,7 @@ class Folder:
         piece = lines[first - 1 : first - 1 + LINES_PER_READ]
         last = first + len(piece) - 1
         more = f"\n(lines {first} to {last} of {len(lines)})" if last < len(lines) else ""
-        return {"text": "\n".join(map(_cut, piece)) + more, "files": [self._name(path)]}
+        return {"text": "\n".join(map(_shortened, piece)) + more, "files": [self._name(path)]}
 
     def _texts(self) -> Iterator[Path]:
         for folder, folders, names in os.walk(self.root):
@@ -179,43 +179,47 @@ def folder_tools(folder: Folder) -> list[Tool]:
     return [lister, *finders, create_tool_from_function(calculate, on_unknown="rerun")]
 
 
-def told_before(asked: RunTool, run: Run[Any]) -> ToolReturned | None:
+def told_before(effect: RunTool, run: Run[Any]) -> ToolReturned | None:
     """A hook: a call whose answer the model has been given since the question is not made again.
 
     Small models go round in circles otherwise.
     """
-    if any(_is_within(asked.call, known.origin) for known in _given(run) if not known.error):
-        return ToolReturned(asked.ref, asked.attempt, ToolResult(TOLD_BEFORE))
+    if any(
+        _is_within(effect.call, known.origin)
+        for known in _results_since_question(run)
+        if not known.error
+    ):
+        return ToolReturned(effect.ref, effect.attempt, ToolResult(TOLD_BEFORE))
     return None
 
 
-def answer_now(asked: AskModel, run: Run[Any]) -> AskModel | None:
+def answer_now(effect: AskModel, run: Run[Any]) -> AskModel | None:
     """A hook: a model that goes on asking for what it has is left nothing to look with."""
-    again = sum(given.text == TOLD_BEFORE for given in _given(run))
+    again = sum(result.text == TOLD_BEFORE for result in _results_since_question(run))
     if again < TIMES_TOLD:
         return None
-    return evolve(asked, tools=tuple(one for one in asked.tools if one.name == "write_answer"))
+    return evolve(effect, tools=tuple(tool for tool in effect.tools if tool.name == "write_answer"))
 
 
-def _given(run: Run[Any]) -> Iterator[ToolCallResult]:
+def _results_since_question(run: Run[Any]) -> Iterator[ToolCallResult]:
     """What the model has been given since the question."""
     messages = run.messages
-    latest = max((at for at, one in enumerate(messages) if one.role == "user"), default=0)
-    return (result for one in messages[latest:] for result in one.tool_call_results)
+    latest = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
+    return (result for message in messages[latest:] for result in message.tool_call_results)
 
 
-def _is_within(asked: ToolCall, known: ToolCall) -> bool:
+def _is_within(call: ToolCall, earlier: ToolCall) -> bool:
     """Whether an answer has most of what a call asks for: the same, or lines from just behind."""
-    if asked.tool_name != known.tool_name:
+    if call.tool_name != earlier.tool_name:
         return False
-    wanted, had = dict(asked.arguments), dict(known.arguments)
+    wanted, had = dict(call.arguments), dict(earlier.arguments)
     first, before = wanted.pop("from_line", 1), had.pop("from_line", 1)
     if not (isinstance(first, int) and isinstance(before, int)):
         return False
     return wanted == had and 0 <= first - before < LINES_PER_READ // 2
 
 
-def _cut(line: str) -> str:
+def _shortened(line: str) -> str:
     """A line that is not too long for a model."""
     left = len(line) - LINE_MAX
     return line if left <= 0 else f"{line[:LINE_MAX]} … {left:,} more characters"

@@ -27,7 +27,7 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
 
 def host_of(
     engine: str | None,
-    told: Sequence[str],
+    texts: Sequence[str],
     agents: Mapping[str, Agent[Any, Any]],
     journal: Journal,
     *,
@@ -40,18 +40,18 @@ def host_of(
         UsageError: an option is none of the engine's, or one is missing.
     """
     if engine is None:
-        if told:
+        if texts:
             raise click.UsageError("--engine-option is for --engine")
         return LocalHost(agents, journal, limits=HostLimits(running=running), drain_s=drain_s)
-    where = dict(_told(engine, text) for text in told)
+    where = dict(_engine_option(engine, text) for text in texts)
     options: EngineOptions = {"running": running, "drain_s": drain_s}
     return _on(engine, where, agents, journal, options)
 
 
-def _told(engine: str, text: str) -> tuple[str, str]:
+def _engine_option(engine: str, text: str) -> tuple[str, str]:
     name, is_said, value = text.partition("=")
     if not is_said or name not in ENGINES[engine]:
-        known = ", ".join(f"{one}=…" for one in ENGINES[engine])
+        known = ", ".join(f"{option}=…" for option in ENGINES[engine])
         raise click.UsageError(f"--engine-option {text}: {engine} takes {known}")
     return name, value
 

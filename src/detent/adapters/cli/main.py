@@ -29,7 +29,7 @@ from detent.adapters.cli.endings import (
     NOT_FOUND,
     WAITING,
     coded,
-    told,
+    ending,
     told_of,
 )
 from detent.adapters.cli.folder import (
@@ -79,13 +79,16 @@ LAST = "last"
 
 def _models(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
     """What Tab completes where a model is named."""
-    names = (*(f"local:{one.name}" for one in known_models()), *(f"{one}:" for one in PROVIDERS))
+    names = (
+        *(f"local:{model.name}" for model in known_models()),
+        *(f"{provider}:" for provider in PROVIDERS),
+    )
     return [name for name in names if name.startswith(typed)]
 
 
 def _run_ids(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
     """What Tab completes where a run is named: the newest."""
-    ids = (LAST, *(one.run_id for one in _runs().runs(RunQuery(limit=20))))
+    ids = (LAST, *(listed.run_id for listed in _runs().runs(RunQuery(limit=20))))
     return [name for name in ids if name.startswith(typed)]
 
 
@@ -188,8 +191,8 @@ def run(  # noqa: PLR0917 - click passes each by name
         target = output if may_write else None
         asker = AlwaysYes() if yes else SimpleConsoleUI()
         agent = _folder_agent(generator, folder, target, asker=asker, max_steps=max_steps)
-        asked = f"going on with {run_id}" if resume else question
-        put(console, f"{asked}\n(in {folder}, by {model})\n", "bold")
+        task = f"going on with {run_id}" if resume else question
+        put(console, f"{task}\n(in {folder}, by {model})\n", "bold")
         started = time.monotonic()
         show = Show(console)
         result = agent.resume(run_id, show) if resume else agent.run(question, show, run_id=run_id)
@@ -286,7 +289,7 @@ def _stoppable(console: Console, going_on: str) -> Generator[None]:
         raise SystemExit(INTERRUPTED) from None
     except ChatGeneratorError as error:
         text = f"{error}\n\nNothing is lost; to ask the model again:\n  {going_on}"
-        raise told(text) from error
+        raise ending(text) from error
 
 
 def _asked_for() -> str:
@@ -303,7 +306,7 @@ def _run_to_resume(named: str) -> str:
             return run_named(_runs(), named)
         found = _runs().runs(RunQuery(limit=1))
     if not found:
-        raise told("there is no run to go on with: none has been begun here", NOT_FOUND)
+        raise ending("there is no run to go on with: none has been begun here", NOT_FOUND)
     return found[0].run_id
 
 
@@ -312,7 +315,7 @@ def _require_answer(result: AgentResult[Research], written: Path | None, going_o
     if written is not None or (result.exit_reason and result.text):
         return
     if result.exit_reason is None:
-        raise told(f"the run waits for a decision; to go on:\n  {going_on}", WAITING)
+        raise ending(f"the run waits for a decision; to go on:\n  {going_on}", WAITING)
     more = "; --max-steps lets it take more" if result.exit_reason == "max_agent_steps" else ""
     text = f"there is no answer: the run was ended by {result.exit_reason}{more}"
     raise click.exceptions.Exit(_complain(text))
@@ -325,9 +328,9 @@ def _complain(text: str) -> int:
 
 def _command(command: str, **changed: object) -> str:
     """The command that goes on with what was begun by this one; a key in a URL is not shown."""
-    said = {**click.get_current_context().params, **changed}
+    options = {**click.get_current_context().params, **changed}
     words = [*program(), command]
-    for name, value in said.items():
+    for name, value in options.items():
         option = OPTIONS.get(name, name.replace("_", "-"))
         if name != "question" and value not in {None, False}:
             text = without_secrets(str(value)) if name == "base_url" else str(value)

@@ -151,8 +151,8 @@ class _Pages:
 
             from detent.adapters.web.app import web_app
         except ModuleNotFoundError as error:
-            told = f"--web needs {error.name}: pip install 'detent[web]'"
-            raise ImportError(told) from error
+            advice = f"--web needs {error.name}: pip install 'detent[web]'"
+            raise ImportError(advice) from error
 
         class Server(uvicorn.Server):
             @contextmanager
@@ -197,7 +197,11 @@ def journal_of(agents: Mapping[str, Agent[Any, Any]], url: str | None) -> Journa
 
     RULE: an agent's own journal is never left for another: it may seal or redact what is written.
     """
-    own = {id(one): one for one in (agent.assembly.journal for agent in agents.values()) if one}
+    own = {
+        id(journal): journal
+        for journal in (agent.assembly.journal for agent in agents.values())
+        if journal
+    }
     has_all = all(agent.assembly.journal is not None for agent in agents.values())
     if url is not None and own:
         raise click.UsageError("the agents have a journal of their own: leave out --journal")

@@ -103,8 +103,8 @@ class CallRule(Described):
         patterns: list[Mapping[str, object]] = [self.arguments, self.state]
         if self.effect == "allow":
             patterns = [{k: _typed(v) for k, v in each.items()} for each in patterns]
-        given = with_defaults(call, tool), held
-        return all(map(_all_fit, patterns, given))
+        call_and_state = with_defaults(call, tool), held
+        return all(map(_all_fit, patterns, call_and_state))
 
 
 @names_told

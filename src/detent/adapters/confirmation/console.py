@@ -90,8 +90,8 @@ class SimpleConsoleUI(Described):
                 # them, also the second time, when they have asked for all of it.
                 drop_typed_keys()
                 choice = self.ask(prompt).strip().lower()
-                if (said := self._answer(pending, choice)) is not None:
-                    return said
+                if (result := self._answer(pending, choice)) is not None:
+                    return result
 
     def say(self, text: str) -> None:
         """Show a line to the human."""
@@ -134,8 +134,9 @@ class SimpleConsoleUI(Described):
         return self.ask(_barred(prompt)).strip() or None
 
     def _remembered(self) -> ConfirmationUIResult | None:
-        said = self.ask(_barred(SCOPES)).strip().lower()
-        fitting: list[Scope] = [one for one in get_args(Scope) if said and one.startswith(said)]
+        choice = self.ask(_barred(SCOPES)).strip().lower()
+        scopes: tuple[Scope, ...] = get_args(Scope)
+        fitting = [scope for scope in scopes if choice and scope.startswith(choice)]
         if len(fitting) != 1:
             self.say(_barred("Please answer call, arguments or tool."))
             return None
@@ -164,16 +165,18 @@ class SimpleConsoleUI(Described):
         label = f" ({' or '.join(kinds)})" if kinds else ""
         now = "not given" if value is NOT_GIVEN else _argument(pending, name, value, whole=False)
         while text := self.ask(_barred(f"  {name}{label} [{now}]: ")):
-            said: list[str] = []
+            sentences: list[str] = []
             for read in _readers(kinds, value):
                 try:
                     new = read(text)
                 except ValueError:
-                    said = ["it is not JSON"]
+                    sentences = ["it is not JSON"]
                     continue
-                if not (said := _about(name, pending.faults({**pending.arguments, name: new}))):
+                if not (
+                    sentences := _about(name, pending.faults({**pending.arguments, name: new}))
+                ):
                     return new
-            self.say(_barred(f"  That does not fit: {'; '.join(said)}"))
+            self.say(_barred(f"  That does not fit: {'; '.join(sentences)}"))
         return value
 
 
@@ -259,13 +262,13 @@ def _kinds(schema: object) -> list[str]:
     """The types of a parameter for people: "integer"; none where nothing says them."""
     match schema:
         case {"enum": [*choices]}:
-            return [json.dumps(one, ensure_ascii=False) for one in choices]
+            return [json.dumps(choice, ensure_ascii=False) for choice in choices]
         case {"type": str(kind)}:
             return [kind]
         case {"type": [*kinds]}:
             return [str(kind) for kind in kinds]
         case {"anyOf": [*options]} | {"oneOf": [*options]}:
-            return list(dict.fromkeys(kind for one in options for kind in _kinds(one)))
+            return list(dict.fromkeys(kind for option in options for kind in _kinds(option)))
         case _:
             return []
 

@@ -64,8 +64,8 @@ class WithApprovers(Rule):
         return evolve(verdict, approvers=verdict.approvers & self.approvers)
 
     def _failed(self, error: Exception) -> PolicyFailedError:
-        asked = question_of(error)
-        return PolicyFailedError(evolve(asked, approvers=asked.approvers & self.approvers))
+        question = question_of(error)
+        return PolicyFailedError(evolve(question, approvers=question.approvers & self.approvers))
 
 
 @frozen

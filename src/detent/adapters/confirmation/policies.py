@@ -55,12 +55,12 @@ class Rule(Described, ABC):
 
         No two calls that share one are judged at once, wherever in a run they are.
         """
-        return tuple({name: 0 for one in self._parts for name in getattr(one, "budgets", ())})
+        return tuple({name: 0 for policy in self._parts for name in getattr(policy, "budgets", ())})
 
     @property
     def limits_answers(self) -> bool:
         """Whether its questions, or those of a policy in it, say who may answer, or how."""
-        return any(getattr(one, "limits_answers", False) for one in self._parts)
+        return any(getattr(policy, "limits_answers", False) for policy in self._parts)
 
     @property
     def _parts(self) -> tuple[object, ...]:
@@ -229,7 +229,7 @@ class WithQuestionOptions(Rule):
 
     def __attrs_post_init__(self) -> None:
         """Raise where no question can be put like that: later, it would be put as any other."""
-        self._put(Ask())
+        self._strictened(Ask())
 
     @property
     def limits_answers(self) -> bool:
@@ -238,16 +238,16 @@ class WithQuestionOptions(Rule):
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it."""
-        return _together((self.policy,), self._only, call, tool, run, put=self._put)
+        return _together((self.policy,), self._only, call, tool, run, put=self._strictened)
 
     def _only(self, verdicts: list[Verdict]) -> Verdict:
         (verdict,) = verdicts
-        return self._put(verdict) if isinstance(verdict, Ask) else verdict
+        return self._strictened(verdict) if isinstance(verdict, Ask) else verdict
 
-    def _put(self, asked: Ask) -> Ask:
+    def _strictened(self, question: Ask) -> Ask:
         """The question in this way."""
-        how = (asked.remember, self.expires_s, self.reveals, self.answers, self.attempts)
-        return stricter(asked, Ask("", *how))
+        how = (question.remember, self.expires_s, self.reveals, self.answers, self.attempts)
+        return stricter(question, Ask("", *how))
 
 
 @frozen
@@ -282,23 +282,23 @@ def policy_from(value: object) -> Policy:
 def _together(
     policies: Sequence[object],
     combine: Callable[[list[Verdict]], Verdict],
-    *asked: Any,
+    *call_tool_and_run: Any,
     put: Callable[[Ask], Ask] = lambda question: question,
 ) -> Judgement:
     """What several policies say, combined; they are asked in order, each just once.
 
     `put` has the last word on the question that is asked where one of them has failed.
     """
-    answers = [_answer(policy, *asked) for policy in policies]
+    answers = [_answer(policy, *call_tool_and_run) for policy in policies]
     if any(map(isawaitable, answers)):
         return _awaited_together(answers, combine, put)
     return _combined(answers, combine, put)
 
 
-def _answer(policy: object, *asked: Any) -> object:
+def _answer(policy: object, *call_tool_and_run: Any) -> object:
     """What a policy says, or how it has failed."""
     try:
-        return policy_from(policy)(*asked)
+        return policy_from(policy)(*call_tool_and_run)
     except Exception as error:  # noqa: BLE001 - raised when all have been heard
         return error
 
@@ -308,13 +308,13 @@ async def _awaited_together(
     combine: Callable[[list[Verdict]], Verdict],
     put: Callable[[Ask], Ask],
 ) -> Verdict:
-    heard: list[object] = []
+    results: list[object] = []
     for answer in answers:
         try:
-            heard.append(await answer if isawaitable(answer) else answer)
+            results.append(await answer if isawaitable(answer) else answer)
         except Exception as error:  # noqa: BLE001 - as above
-            heard.append(error)
-    return _combined(heard, combine, put)
+            results.append(error)
+    return _combined(results, combine, put)
 
 
 def _combined(
@@ -323,16 +323,20 @@ def _combined(
     put: Callable[[Ask], Ask],
 ) -> Verdict:
     """RULE: what one denies is denied, and what one asks is asked, also where another one fails."""
-    heard = [_checked(answer) for answer in answers]
-    failures = [one for one in heard if isinstance(one, Exception)]
-    verdicts = [one for one in heard if not isinstance(one, Exception)]
+    results = [_checked(answer) for answer in answers]
+    failures = [result for result in results if isinstance(result, Exception)]
+    verdicts = [result for result in results if not isinstance(result, Exception)]
     if failures and not any(isinstance(verdict, Deny) for verdict in verdicts):
         asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
         questions = [*asks, *map(question_of, failures)]
         spends = _spent_by([*verdicts, *questions])
         raise PolicyFailedError(put(evolve(reduce(stricter, questions), spends=spends)))
-    said, spends = combine(verdicts), _spent_by(verdicts)
-    return said if isinstance(said, Deny) or said.spends == spends else evolve(said, spends=spends)
+    combined, spends = combine(verdicts), _spent_by(verdicts)
+    return (
+        combined
+        if isinstance(combined, Deny) or combined.spends == spends
+        else evolve(combined, spends=spends)
+    )
 
 
 def _spent_by(verdicts: Iterable[Verdict]) -> Amounts:

@@ -70,9 +70,9 @@ class Rules:
             name = done.call.tool_name
             policy = rules.learners.get(name, rules.learners.get("*"))
             if policy is not None and name in agent.tools:
-                said = result_for(done.decision, done.by)
-                told = (agent.tools[name].description, thaw(done.call.arguments), said)
-                later = policy.update_after_confirmation(name, *told)
+                answer = result_for(done.decision, done.by)
+                details = (agent.tools[name].description, thaw(done.call.arguments), answer)
+                later = policy.update_after_confirmation(name, *details)
                 if isawaitable(later):
                     in_background(later).result()
 
@@ -82,8 +82,8 @@ class Rules:
         Raises:
             HITLBreakpointException: they do.
         """
-        asks = [one for one in due(spec, result.run) if isinstance(one, AskHuman)]
-        stopping = [one for one in asks if self._stops_for(one)]
+        asks = [effect for effect in due(spec, result.run) if isinstance(effect, AskHuman)]
+        stopping = [effect for effect in asks if self._stops_for(effect)]
         if not stopping:
             return
         first = stopping[0]

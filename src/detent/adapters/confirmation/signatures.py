@@ -115,7 +115,7 @@ class ApproverKeys:
 
     def __attrs_post_init__(self) -> None:
         """Raise where two people have one key."""
-        if len({one.public_key for one in self.keys.values()}) < len(self.keys):
+        if len({key.public_key for key in self.keys.values()}) < len(self.keys):
             raise ValueError("two approvers have the same public key: one person is not two")
 
     def __call__(
@@ -140,8 +140,12 @@ class ApproverKeys:
         _, signed, _ = _signed(who.proof)
         is_theirs = event.by == who.name and {*who.roles} <= {*self.keys[who.name].roles}
         is_about = (signed.digest, signed.tool_name) == (event.digest, call.tool_name)
-        said = (decision_for(call, tool, signed), event.decision)
-        return is_theirs and is_about and len({hashed(dump(one, Decision)) for one in said}) == 1
+        both = (decision_for(call, tool, signed), event.decision)
+        return (
+            is_theirs
+            and is_about
+            and len({hashed(dump(decision, Decision)) for decision in both}) == 1
+        )
 
     def _fault(self, proof: str, name: str, at: float | None) -> str:
         """Why a proof is not that of this person at this time; "" if it is."""
@@ -178,11 +182,11 @@ class ApproverKeys:
 
 def _text(decision: ToolExecutionDecision, expires_at: float) -> str:
     """What is signed."""
-    told = decision.to_dict()
+    content = decision.to_dict()
     if decision.expires_at is None:  # as it was signed before a decision could have one
-        del told["expires_at"]
-    said = [PURPOSE, told, float(expires_at)]
-    return json.dumps(said, sort_keys=True, separators=(",", ":"))
+        del content["expires_at"]
+    signed = [PURPOSE, content, float(expires_at)]
+    return json.dumps(signed, sort_keys=True, separators=(",", ":"))
 
 
 def _other(text: str) -> bytes:

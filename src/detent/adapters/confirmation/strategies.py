@@ -35,8 +35,8 @@ from detent.ports.confirmation import (
 
 REJECT, MODIFY, FEEDBACK = Wording().reject, Wording().modify, Wording().feedback
 POLICIES: Classes = {
-    one.__name__: one
-    for one in (
+    part.__name__: part
+    for part in (
         *(
             AllOf,
             AlwaysAskPolicy,
@@ -92,24 +92,24 @@ class BlockingConfirmationStrategy(Described):
         ask = getattr(self.confirmation_policy, "should_ask", None)
         if ask is not None and ask(tool_name, tool_description, tool_params) is False:
             return ToolExecutionDecision(*which, final_tool_params=tool_params)
-        said = self.confirmation_ui.get_user_confirmation(
+        answer = self.confirmation_ui.get_user_confirmation(
             tool_name, tool_description, dict(tool_params)
         )
-        if not isinstance(said, ConfirmationUIResult):
-            raise TypeError(f"the UI must answer with a ConfirmationUIResult, got {said!r:.100}")
+        if not isinstance(answer, ConfirmationUIResult):
+            raise TypeError(f"the UI must answer with a ConfirmationUIResult, got {answer!r:.100}")
         tell = getattr(self.confirmation_policy, "update_after_confirmation", None)
         if tell is not None:
-            tell(tool_name, tool_description, tool_params, said)
-        return self._decision(which, tool_params, said)
+            tell(tool_name, tool_description, tool_params, answer)
+        return self._decision(which, tool_params, answer)
 
     def _decision(
         self,
         which: tuple[str, bool, str | None],
         tool_params: dict[str, Any],
-        said: ConfirmationUIResult,
+        answer: ConfirmationUIResult,
     ) -> ToolExecutionDecision:
         name, _, call_id = which
-        match said:
+        match answer:
             case ConfirmationUIResult("confirm"):
                 return ToolExecutionDecision(*which, final_tool_params=tool_params)
             case ConfirmationUIResult("modify", feedback, dict(params)):
@@ -117,7 +117,7 @@ class BlockingConfirmationStrategy(Described):
             case ConfirmationUIResult("reject", feedback):
                 return ToolExecutionDecision(name, False, call_id, feedback)  # noqa: FBT003 - by place
             case _:
-                raise ValueError(f"{said.action!r} decides nothing about {name!r}")
+                raise ValueError(f"{answer.action!r} decides nothing about {name!r}")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], classes: Classes | None = None) -> Self:

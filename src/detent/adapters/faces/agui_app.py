@@ -94,19 +94,21 @@ class _Asked:
 class _Face:
     host: Host
     entrance: Entrance
-    shown: tuple[str, ...]
+    shown_keys: tuple[str, ...]
 
     async def run(self, request: Request) -> Response:
         try:
-            asked = await self._asked(request)
+            client_request = await self._request_of(request)
             try:
-                return event_stream(await self._answer(asked))
+                return event_stream(await self._answer(client_request))
             except DetentError as error:
-                return event_stream(_failed(asked, type(error).__name__, unreadable(error)))
+                return event_stream(
+                    _failed(client_request, type(error).__name__, unreadable(error))
+                )
         except TurnedAwayError as error:
             return turned_away(error)
 
-    async def _asked(self, request: Request) -> _Asked:
+    async def _request_of(self, request: Request) -> _Asked:
         from ag_ui.core import RunAgentInput
 
         person = await self.entrance.person(request)
@@ -121,26 +123,26 @@ class _Face:
         name = self.entrance.thread(person, sent.thread_id)
         return _Asked(Thread(self.host, agent.name, person, name), sent)
 
-    async def _answer(self, asked: _Asked) -> AsyncGenerator[str]:
+    async def _answer(self, client_request: _Asked) -> AsyncGenerator[str]:
         """What the client is told, of which run."""
-        thread, text = asked.thread, asked.text
-        if asked.input.resume:
-            answers = map(_entry, asked.input.resume)
+        thread, text = client_request.thread, client_request.text
+        if client_request.input.resume:
+            answers = map(_entry, client_request.input.resume)
             notes = await thread.decide(await thread.waiting(), answers)
-            return self._told(asked, await _last(thread), None, notes)
+            return self._events_of(client_request, await _last(thread), None, notes)
         if text is None:
-            return self._told(asked, await _last(thread), None)
-        run_id = name_of("agui", thread.agent, str(thread.id), asked.input.run_id)
+            return self._events_of(client_request, await _last(thread), None)
+        run_id = name_of("agui", thread.agent, str(thread.id), client_request.input.run_id)
         begun = await thread.begin(text, run_id)
         if isinstance(begun, HostRefusal):
             if begun.why == "thread_busy" and await thread.waiting():
-                return self._told(asked, await _last(thread), None)
-            return _failed(asked, begun.why, begun.text)
-        return self._told(asked, run_id, text, is_new=begun.is_new)
+                return self._events_of(client_request, await _last(thread), None)
+            return _failed(client_request, begun.why, begun.text)
+        return self._events_of(client_request, run_id, text, is_new=begun.is_new)
 
-    async def _told(
+    async def _events_of(
         self,
-        asked: _Asked,
+        client_request: _Asked,
         run_id: str,
         text: str | None,
         notes: Mapping[str, str] | None = None,
@@ -152,25 +154,25 @@ class _Face:
         from detent.adapters.faces.agui_events import Telling
 
         telling = Telling(
-            thread_id=asked.input.thread_id,
-            run_id=asked.input.run_id,
-            key=name_of("messages", str(asked.thread.id))[:12],
-            shown=self.shown,
+            thread_id=client_request.input.thread_id,
+            run_id=client_request.input.run_id,
+            key=name_of("messages", str(client_request.thread.id))[:12],
+            shown=self.shown_keys,
             notes=notes or {},
             now=time.time(),
         )
-        yield _started(asked)
+        yield _started(client_request)
         try:
             run = (await self.host.run(run_id)).run
             begin = begin_of(run, text)
             if not is_new:
                 yield _event(telling.snapshot(run.messages[:begin]))
             async with aclosing(follow(self.host, run_id, begin)) as coming:
-                async for one in coming:
-                    if isinstance(one, Quiet):
+                async for item in coming:
+                    if isinstance(item, Quiet):
                         yield KEEP_ALIVE
-                    for told in telling.events(one):
-                        yield _event(told)
+                    for event in telling.events(item):
+                        yield _event(event)
         except DetentError as error:
             yield _event(RunErrorEvent(message=unreadable(error), code=type(error).__name__))
 
@@ -193,16 +195,16 @@ def _event(of: BaseEvent) -> str:
     return event(of.model_dump(mode="json", by_alias=True))
 
 
-def _started(asked: _Asked) -> str:
+def _started(client_request: _Asked) -> str:
     from ag_ui.core import PROTOCOL_VERSION, RunStartedEvent
 
-    thread_id, run_id = asked.input.thread_id, asked.input.run_id
+    thread_id, run_id = client_request.input.thread_id, client_request.input.run_id
     version = PROTOCOL_VERSION
     return _event(RunStartedEvent(thread_id=thread_id, run_id=run_id, protocol_version=version))
 
 
-async def _failed(asked: _Asked, code: str, text: str) -> AsyncGenerator[str]:
+async def _failed(client_request: _Asked, code: str, text: str) -> AsyncGenerator[str]:
     from ag_ui.core import RunErrorEvent
 
-    yield _started(asked)
+    yield _started(client_request)
     yield _event(RunErrorEvent(message=text, code=code))

@@ -100,20 +100,20 @@ class Telling:
     def snapshot(self, messages: Sequence[ChatMessage]) -> MessagesSnapshotEvent:
         """What has been said before, as it is here: it stands in place of what a client has."""
         found: list[Message] = []
-        for place, one in enumerate(messages):
+        for place, message in enumerate(messages):
             name = f"{self._key}-{place}"
-            if one.role is ChatRole.USER:
-                found.append(UserMessage(id=name, content=one.text or ""))
-            elif one.role is ChatRole.ASSISTANT:
-                calls = [_call(call) for call in one.tool_calls]
+            if message.role is ChatRole.USER:
+                found.append(UserMessage(id=name, content=message.text or ""))
+            elif message.role is ChatRole.ASSISTANT:
+                calls = [_call(call) for call in message.tool_calls]
                 found.append(
-                    AssistantMessage(id=name, content=one.text or "", tool_calls=calls or None)
+                    AssistantMessage(id=name, content=message.text or "", tool_calls=calls or None)
                 )
             found += [
                 ToolMessage(
                     id=f"{name}-{at}", tool_call_id=result.origin.id or "", content=result.text
                 )
-                for at, result in enumerate(one.tool_call_results)
+                for at, result in enumerate(message.tool_call_results)
             ]
         return MessagesSnapshotEvent(messages=found)
 
@@ -188,11 +188,11 @@ class Telling:
         result: Any = None
         match hosted.run.outcome:
             case None:
-                asked = [
+                questions = [
                     interrupt_of(call, self._now, self._notes.get(call.digest, ""))
                     for call in hosted.pending
                 ]
-                outcome = RunFinishedInterruptOutcome(interrupts=asked)
+                outcome = RunFinishedInterruptOutcome(interrupts=questions)
             case Cancelled():
                 outcome = RunFinishedCancelledOutcome()
             case Failed() as failed:

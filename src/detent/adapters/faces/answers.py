@@ -30,19 +30,19 @@ async def decide(
 
     One about anything else was given elsewhere before, or is made up: it does nothing.
     """
-    asked, notes = {call.digest: call for call in waiting}, dict[str, str]()
+    by_digest, notes = {call.digest: call for call in waiting}, dict[str, str]()
     for digest, payload in answers:
-        call = asked.get(digest)
+        call = by_digest.get(digest)
         if call is None:
             continue
-        said = decision_in(call, payload, by)
-        if isinstance(said, ToolExecutionDecision):
-            heard = await host.send(call.run_id, evolve(said, credential=credential))
-            said = ""
-            if isinstance(heard, HostRefusal) and heard.why not in DECIDED:
-                said = heard.text
-        if said:
-            notes[digest] = f"This answer did not count: {said}"
+        decision = decision_in(call, payload, by)
+        if isinstance(decision, ToolExecutionDecision):
+            answer = await host.send(call.run_id, evolve(decision, credential=credential))
+            decision = ""
+            if isinstance(answer, HostRefusal) and answer.why not in DECIDED:
+                decision = answer.text
+        if decision:
+            notes[digest] = f"This answer did not count: {decision}"
     return notes
 
 
@@ -75,5 +75,5 @@ async def ask_person(
 ) -> ConfirmationUIResult:
     """What somebody here says to a question that a peer asks; a blocking `ui` blocks nothing."""
     ask = partial(ui.get_user_confirmation, what, text, fields)
-    said: ConfirmationUIResult | Awaitable[ConfirmationUIResult] = await in_a_thread(ask)
-    return await said if isawaitable(said) else said
+    result: ConfirmationUIResult | Awaitable[ConfirmationUIResult] = await in_a_thread(ask)
+    return await result if isawaitable(result) else result

@@ -58,10 +58,12 @@ Followed: TypeAlias = Spoken | ToolCall | ToolCallResult | Quiet | Left | Hosted
 """What comes of a run. A `HostedRun` is how it is then, whenever it was looked at."""
 
 
-def begin_of(run: Run[Any], said: str | None = None) -> int:
+def begin_of(run: Run[Any], text: str | None = None) -> int:
     """Where in a conversation the answer to its last message begins, or to the one that `said`."""
-    places = [place for place, one in enumerate(run.messages, 1) if one.role is ChatRole.USER]
-    own = [place for place in places if run.messages[place - 1].text == said]
+    places = [
+        place for place, message in enumerate(run.messages, 1) if message.role is ChatRole.USER
+    ]
+    own = [place for place in places if run.messages[place - 1].text == text]
     return (own or places or [0])[-1]
 
 
@@ -73,8 +75,8 @@ async def follow(host: Host, run_id: str, begin: int) -> AsyncGenerator[Followed
     """
     teller = _Teller(begin)
     hosted = await host.run(run_id)
-    for told in teller.look(hosted):
-        yield told
+    for item in teller.look(hosted):
+        yield item
     if _is_left(hosted):
         yield Left(hosted)
         return
@@ -88,14 +90,14 @@ async def follow(host: Host, run_id: str, begin: int) -> AsyncGenerator[Followed
                 continue
             if teller.has_to_look(seen):
                 hosted = await host.run(run_id)
-                for told in teller.look(hosted):
-                    yield told
+                for item in teller.look(hosted):
+                    yield item
                 if _is_left(hosted):
                     yield Left(hosted)
                     return
             if isinstance(seen, Piece):
-                for told in teller.piece(seen):
-                    yield told
+                for item in teller.piece(seen):
+                    yield item
 
 
 def _is_left(hosted: HostedRun) -> bool:
@@ -144,19 +146,19 @@ class _Teller:
         yield from self._results(message.tool_call_results)
 
     def _results(self, results: Iterable[ToolCallResult]) -> Iterator[Followed]:
-        for one in results:
-            if one.origin.id not in self._answered:
-                self._answered.add(one.origin.id)
-                yield one
+        for result in results:
+            if result.origin.id not in self._answered:
+                self._answered.add(result.origin.id)
+                yield result
 
     def _whole(self, place: int, message: ChatMessage) -> Iterator[Followed]:
         """A message, without what was told of it in pieces."""
         thoughts = [p.reasoning_text for p in message.content if isinstance(p, ReasoningContent)]
         for is_thought, text in ((True, "".join(thoughts)), (False, message.text or "")):
-            told, key = "".join(self._told[is_thought]), self._message or str(place)
-            if not text.startswith(told):
-                told, key = "", f"{place}.whole"
-            if rest := text[len(told) :]:
+            streamed, key = "".join(self._told[is_thought]), self._message or str(place)
+            if not text.startswith(streamed):
+                streamed, key = "", f"{place}.whole"
+            if rest := text[len(streamed) :]:
                 yield Spoken(key, rest, is_thought)
         self._forget("")
         yield from message.tool_calls

@@ -114,7 +114,7 @@ class _Asked:
     """What a client wants in a thread, in which run, and how it is to be told."""
 
     thread: Thread
-    said: Sequence[ChatMessage]
+    messages: Sequence[ChatMessage]
     run_id: str
     is_stream: bool
     with_usage: bool
@@ -139,52 +139,54 @@ class _Face:
 
     async def completions(self, request: Request) -> Response:
         person = await self.entrance.person(request)
-        asked = self._asked(request, person, await body_of(request))
-        if (asked.said[-1].text or "").startswith(NO_RUN):
-            return await self._sent(request, asked, _nothing())
-        _, coming = await answering(asked.thread, asked.said, asked.run_id)
-        return await self._sent(request, asked, coming)
+        client_request = self._request_of(request, person, await body_of(request))
+        if (client_request.messages[-1].text or "").startswith(NO_RUN):
+            return await self._send(request, client_request, _nothing())
+        _, coming = await answering(
+            client_request.thread, client_request.messages, client_request.run_id
+        )
+        return await self._send(request, client_request, coming)
 
-    async def _sent(
-        self, request: Request, asked: _Asked, coming: AsyncGenerator[Followed]
+    async def _send(
+        self, request: Request, client_request: _Asked, coming: AsyncGenerator[Followed]
     ) -> Response:
         answer = Answer(self.inbox_url)
-        if asked.is_stream:
-            return event_stream(_chunks(asked, answer, coming))
-        told = await answer.whole(request, coming)
-        message: dict[str, Any] = {"role": "assistant", "content": told["content"]}
-        if thoughts := told["reasoning_content"]:
+        if client_request.is_stream:
+            return event_stream(_chunks(client_request, answer, coming))
+        texts = await answer.whole(request, coming)
+        message: dict[str, Any] = {"role": "assistant", "content": texts["content"]}
+        if thoughts := texts["reasoning_content"]:
             message["reasoning_content"] = thoughts
         reason = answer.finish_reason
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
-        body = _head(asked, "chat.completion")
+        body = _head(client_request, "chat.completion")
         return as_response(body | {"choices": [choice], "usage": usage_data(answer.usage)})
 
-    def _asked(self, request: Request, person: Person, body: Any) -> _Asked:
-        said, (name, token) = said_in(body), names_in(request, person)
+    def _request_of(self, request: Request, person: Person, body: Any) -> _Asked:
+        messages, (name, token) = said_in(body), names_in(request, person)
         model = body["model"]
         run_id = name_of("openai", model, token)
         thread = None if name is None else self.entrance.thread(person, name)
         if thread is not None:
-            count = sum(one.is_from("user") for one in said)
-            run_id = name_of("openai", model, thread, str(count), said[-1].text or "")
-            said = said[-1:]
+            count = sum(message.is_from("user") for message in messages)
+            run_id = name_of("openai", model, thread, str(count), messages[-1].text or "")
+            messages = messages[-1:]
         options = body.get("stream_options")
         with_usage = isinstance(options, dict) and options.get("include_usage") is True
         where = Thread(self.host, model, person, thread)
-        return _Asked(where, said, run_id, body.get("stream") is True, with_usage)
+        return _Asked(where, messages, run_id, body.get("stream") is True, with_usage)
 
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "detent"}
 
 
-def _head(asked: _Asked, kind: str) -> dict[str, Any]:
+def _head(client_request: _Asked, kind: str) -> dict[str, Any]:
     return {
-        "id": f"chatcmpl-{asked.run_id}",
+        "id": f"chatcmpl-{client_request.run_id}",
         "object": kind,
-        "created": asked.made,
-        "model": asked.thread.agent,
+        "created": client_request.made,
+        "model": client_request.thread.agent,
     }
 
 
@@ -195,11 +197,11 @@ async def _nothing() -> AsyncGenerator[Followed]:
 
 
 async def _chunks(
-    asked: _Asked, answer: Answer, coming: AsyncGenerator[Followed]
+    client_request: _Asked, answer: Answer, coming: AsyncGenerator[Followed]
 ) -> AsyncGenerator[str]:
     """The answer in server-sent events, until it is over."""
-    head = _head(asked, "chat.completion.chunk")
-    usage = {"usage": None} if asked.with_usage else {}
+    head = _head(client_request, "chat.completion.chunk")
+    usage = {"usage": None} if client_request.with_usage else {}
 
     def chunk(delta: Mapping[str, str], reason: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
@@ -213,6 +215,6 @@ async def _chunks(
         yield event(error_body(500, "run_failed", answer.fault))
         return
     yield chunk({}, answer.finish_reason)
-    if asked.with_usage:
+    if client_request.with_usage:
         yield event(head | {"choices": [], "usage": usage_data(answer.usage)})
     yield "data: [DONE]\n\n"

@@ -35,7 +35,7 @@ class _Asked:
     """What is wanted in a thread, and in which run; `name` is the client's for the thread."""
 
     thread: Thread
-    said: Sequence[ChatMessage]
+    messages: Sequence[ChatMessage]
     name: str
     run_id: str
     previous: str | None
@@ -59,12 +59,14 @@ class Responses:
         """Begin a response, or go on from one."""
         person = await self.entrance.person(request)
         body = await body_of(request)
-        asked = await self._asked(request, person, body)
-        run_id, coming = await answering(asked.thread, asked.said, asked.run_id)
-        asked = evolve(asked, run_id=run_id)
+        client_request = await self._request_of(request, person, body)
+        run_id, coming = await answering(
+            client_request.thread, client_request.messages, client_request.run_id
+        )
+        client_request = evolve(client_request, run_id=run_id)
         if body.get("stream") is True:
-            return event_stream(_events(asked, Answer(self.inbox_url), coming))
-        return await self._whole(request, asked, coming)
+            return event_stream(_events(client_request, Answer(self.inbox_url), coming))
+        return await self._whole(request, client_request, coming)
 
     async def retrieve(self, request: Request) -> Response:
         """A response as it is by now; one that is at work is waited for."""
@@ -75,39 +77,39 @@ class Responses:
         except (RunNotFoundError, UnknownAgentError):
             agent = ""
         thread = Thread(self.host, agent, person, self.entrance.thread(person, name))
-        hosted = await _found(thread, run_id)
-        asked = _Asked(thread, (), name, run_id, None, int(hosted.listed.at))
+        hosted = await _known_run(thread, run_id)
+        client_request = _Asked(thread, (), name, run_id, None, int(hosted.listed.at))
         coming = follow(self.host, run_id, begin_of(hosted.run))
-        return await self._whole(request, asked, coming)
+        return await self._whole(request, client_request, coming)
 
-    async def _asked(self, request: Request, person: Person, body: Any) -> _Asked:
-        said = said_in(_as_chat(body))
+    async def _request_of(self, request: Request, person: Person, body: Any) -> _Asked:
+        messages = said_in(_as_chat(body))
         model, previous = body["model"], body.get("previous_response_id")
-        made, (given, token) = int(time.time()), names_in(request, person)
+        made, (thread_name, token) = int(time.time()), names_in(request, person)
         if previous is not None:
             before, name = _parts(str(previous))
             thread = Thread(self.host, model, person, self.entrance.thread(person, name))
-            await _found(thread, before)
-            run_id = name_of("responses", model, str(thread.id), before, said[-1].text or "")
+            await _known_run(thread, before)
+            run_id = name_of("responses", model, str(thread.id), before, messages[-1].text or "")
             if await thread.last() not in (before, run_id) and await thread.run(run_id) is None:
                 text = "previous_response_id is not the last response of the conversation"
                 raise TurnedAwayError(409, "not_the_last", text)
-            return _Asked(thread, said[-1:], name, run_id, previous, made)
-        name = given or token
+            return _Asked(thread, messages[-1:], name, run_id, previous, made)
+        name = thread_name or token
         thread = Thread(self.host, model, person, self.entrance.thread(person, name))
-        said = said if given is None else said[-1:]
+        messages = messages if thread_name is None else messages[-1:]
         run_id = name_of("responses", model, str(thread.id), token)
-        return _Asked(thread, said, name, run_id, None, made)
+        return _Asked(thread, messages, name, run_id, None, made)
 
     async def _whole(
-        self, request: Request, asked: _Asked, coming: AsyncGenerator[Followed]
+        self, request: Request, client_request: _Asked, coming: AsyncGenerator[Followed]
     ) -> Response:
         answer = Answer(self.inbox_url)
         text = (await answer.whole(request, coming))["content"]
-        return as_response(_response(asked, _status(answer), text, answer))
+        return as_response(_response(client_request, _status(answer), text, answer))
 
 
-async def _found(thread: Thread, run_id: str) -> HostedRun:
+async def _known_run(thread: Thread, run_id: str) -> HostedRun:
     """A run of this thread. Raises TurnedAwayError."""
     if hosted := await thread.run(run_id):
         return hosted
@@ -118,8 +120,10 @@ def _as_chat(body: Any) -> Any:
     """What is sent, as chat completions send it. Raises TurnedAwayError."""
     if not isinstance(body, dict):
         return body
-    given = body.get("input")
-    items: Any = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    input_items = body.get("input")
+    items: Any = (
+        [{"role": "user", "content": input_items}] if isinstance(input_items, str) else input_items
+    )
     if isinstance(items, list):
         for item in items:
             if not isinstance(item, dict) or item.get("type", "message") != "message":
@@ -137,10 +141,10 @@ def _status(answer: Answer) -> str:
     return "completed" if answer.finish_reason == "stop" else "incomplete"
 
 
-def _item(asked: _Asked, status: str, text: str | None) -> dict[str, Any]:
+def _item(client_request: _Asked, status: str, text: str | None) -> dict[str, Any]:
     content = [] if text is None else [_part(text)]
     return {
-        "id": f"msg_{asked.run_id}",
+        "id": f"msg_{client_request.run_id}",
         "type": "message",
         "status": status,
         "role": "assistant",
@@ -153,19 +157,19 @@ def _part(text: str) -> dict[str, Any]:
 
 
 def _response(
-    asked: _Asked, status: str, text: str | None = None, answer: Answer | None = None
+    client_request: _Asked, status: str, text: str | None = None, answer: Answer | None = None
 ) -> dict[str, Any]:
     """A response as it is sent."""
     reasons = {"length": "max_output_tokens"}
     why = answer.finish_reason if answer is not None and status == "incomplete" else None
     return {
-        "id": asked.id,
+        "id": client_request.id,
         "object": "response",
-        "created_at": asked.made,
+        "created_at": client_request.made,
         "status": status,
-        "model": asked.thread.agent,
-        "output": [] if text is None else [_item(asked, "completed", text)],
-        "previous_response_id": asked.previous,
+        "model": client_request.thread.agent,
+        "output": [] if text is None else [_item(client_request, "completed", text)],
+        "previous_response_id": client_request.previous,
         "error": None,
         "incomplete_details": None if why is None else {"reason": reasons.get(why, why)},
         "instructions": None,
@@ -188,11 +192,11 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 
 async def _events(
-    asked: _Asked, answer: Answer, coming: AsyncGenerator[Followed]
+    client_request: _Asked, answer: Answer, coming: AsyncGenerator[Followed]
 ) -> AsyncGenerator[str]:
     """The response in server-sent events, until it is over."""
     number, text = -1, ""
-    where = {"item_id": f"msg_{asked.run_id}", "output_index": 0, "content_index": 0}
+    where = {"item_id": f"msg_{client_request.run_id}", "output_index": 0, "content_index": 0}
 
     def event(kind: str, **data: Any) -> str:
         nonlocal number
@@ -200,9 +204,9 @@ async def _events(
         body = {"type": f"response.{kind}", "sequence_number": number, **data}
         return event_of(body, f"response.{kind}")
 
-    yield event("created", response=_response(asked, "in_progress"))
-    yield event("in_progress", response=_response(asked, "in_progress"))
-    item = _item(asked, "in_progress", None)
+    yield event("created", response=_response(client_request, "in_progress"))
+    yield event("in_progress", response=_response(client_request, "in_progress"))
+    item = _item(client_request, "in_progress", None)
     yield event("output_item.added", output_index=0, item=item)
     yield event("content_part.added", **where, part=_part(""))
     async with aclosing(answer.pieces(coming)) as pieces:
@@ -214,10 +218,10 @@ async def _events(
                 yield event("output_text.delta", **where, delta=piece, logprobs=[])
     if answer.fault:
         fault = {"code": "server_error", "message": answer.fault}
-        yield event("failed", response=_response(asked, "failed", text) | {"error": fault})
+        yield event("failed", response=_response(client_request, "failed", text) | {"error": fault})
         return
     yield event("output_text.done", **where, text=text, logprobs=[])
     yield event("content_part.done", **where, part=_part(text))
-    yield event("output_item.done", output_index=0, item=_item(asked, "completed", text))
+    yield event("output_item.done", output_index=0, item=_item(client_request, "completed", text))
     status = _status(answer)
-    yield event(status, response=_response(asked, status, text, answer))
+    yield event(status, response=_response(client_request, status, text, answer))

@@ -49,16 +49,16 @@ def error_body(status: int, code: str, text: str) -> dict[str, Any]:
 
 
 async def answering(
-    thread: Thread, said: Sequence[ChatMessage], run_id: str
+    thread: Thread, messages: Sequence[ChatMessage], run_id: str
 ) -> tuple[str, AsyncGenerator[Followed]]:
     """The run that answers, and what comes of it; a thread that waits for somebody says so again.
 
     Raises:
         TurnedAwayError: the host does not begin it.
     """
-    begun = await thread.begin(said, run_id)
+    begun = await thread.begin(messages, run_id)
     if not isinstance(begun, HostRefusal):
-        begin = begin_of((await thread.host.run(run_id)).run, said[-1].text or "")
+        begin = begin_of((await thread.host.run(run_id)).run, messages[-1].text or "")
         return run_id, follow(thread.host, run_id, begin)
     waits = await thread.waiting() if begun.why == "thread_busy" else ()
     if not waits:
@@ -73,7 +73,7 @@ async def _left_as_it_is(hosted: HostedRun) -> AsyncGenerator[Followed]:
 def names_in(request: Request, person: Person) -> tuple[str | None, str]:
     """The conversation that a client names, and a token: the same where it sends the same key."""
     headers, key = request.headers, request.headers.get("Idempotency-Key", "")
-    name = next(filter(None, (headers.get(one) for one in THREAD_HEADERS)), None)
+    name = next(filter(None, (headers.get(header) for header in THREAD_HEADERS)), None)
     return name, name_of("key", person.name, key) if is_name(key) else uuid4().hex
 
 
@@ -89,22 +89,22 @@ def said_in(body: Any) -> list[ChatMessage]:
     if not isinstance(body, dict) or not isinstance(body.get("model"), str):
         raise _malformed("expected an object with a 'model', the name of an agent")
     messages = body.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise _malformed("expected 'messages', a list of objects")
     makers: Mapping[str, Callable[[str], ChatMessage]] = {
         "user": ChatMessage.from_user,
         "assistant": ChatMessage.from_assistant,
     }
-    said = [
-        makers[one["role"]](_text_in(one.get("content")))
-        for one in messages
-        if isinstance(one.get("role"), str) and one["role"] in makers
+    conversation = [
+        makers[message["role"]](_text_in(message.get("content")))
+        for message in messages
+        if isinstance(message.get("role"), str) and message["role"] in makers
     ]
-    while said and not said[-1].is_from("user"):
-        said.pop()
-    if not said:
+    while conversation and not conversation[-1].is_from("user"):
+        conversation.pop()
+    if not conversation:
         raise _malformed("expected a message of the user among 'messages'")
-    return said
+    return conversation
 
 
 def _text_in(content: object) -> str:
@@ -160,17 +160,17 @@ class Answer:
 
     async def whole(self, request: Request, coming: AsyncGenerator[Followed]) -> Mapping[str, str]:
         """All that a client is told, for one that waits for it. Raises TurnedAwayError."""
-        told: dict[str, list[str]] = {"content": [], "reasoning_content": []}
+        by_kind: dict[str, list[str]] = {"content": [], "reasoning_content": []}
         async with aclosing(coming):
-            async for one in coming:
-                for delta in self.deltas(one):
+            async for item in coming:
+                for delta in self.deltas(item):
                     for name, text in delta.items():
-                        told[name].append(text)
-                if isinstance(one, Quiet) and await request.is_disconnected():
+                        by_kind[name].append(text)
+                if isinstance(item, Quiet) and await request.is_disconnected():
                     break  # nobody reads it; the run goes on
         if self.fault:
             raise TurnedAwayError(502, "run_failed", self.fault)
-        return {name: "".join(texts) for name, texts in told.items()}
+        return {name: "".join(texts) for name, texts in by_kind.items()}
 
     async def pieces(
         self, coming: AsyncGenerator[Followed]
@@ -178,10 +178,10 @@ class Answer:
         """What a client is told, piece by piece; None where nothing has come for a while."""
         try:
             async with aclosing(coming):
-                async for one in coming:
-                    if isinstance(one, Quiet):
+                async for item in coming:
+                    if isinstance(item, Quiet):
                         yield None
-                    for delta in self.deltas(one):
+                    for delta in self.deltas(item):
                         yield delta
         except DetentError as error:
             self.fault = unreadable(error)
@@ -201,13 +201,13 @@ class Answer:
             case ToolCallResult():
                 yield {"reasoning_content": visible(f"\n-> {followed.text[:SHOWN_MAX]}\n")}
             case Left(hosted):
-                yield from self._left(hosted)
+                yield from self._closing_pieces(hosted)
             case _:
                 pass
 
-    def _left(self, hosted: HostedRun) -> Iterator[Mapping[str, str]]:
+    def _closing_pieces(self, hosted: HostedRun) -> Iterator[Mapping[str, str]]:
         self.usage = hosted.run.usage
-        self._ended(hosted.run)
+        self._note_end(hosted.run)
         texts = [question_text(call, self._inbox_url) for call in hosted.pending]
         if isinstance(hosted.run.outcome, Cancelled):
             texts.append("The run was cancelled.")
@@ -216,7 +216,7 @@ class Answer:
             self._has_text = True
             yield {"content": gap + text}
 
-    def _ended(self, run: Run[Any]) -> None:
+    def _note_end(self, run: Run[Any]) -> None:
         match run.outcome:
             case Finished(exit_reason=reason):
                 self.finish_reason = REASONS.get(reason, "stop")

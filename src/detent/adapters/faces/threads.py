@@ -32,10 +32,12 @@ class Thread:
     person: Person
     id: str | None
 
-    async def begin(self, said: str | Sequence[ChatMessage], run_id: str) -> Accepted | HostRefusal:
+    async def begin(
+        self, messages: str | Sequence[ChatMessage], run_id: str
+    ) -> Accepted | HostRefusal:
         """Begin a run; one that is there already is accepted as well, and not begun twice."""
         return await self.host.start(
-            self.agent, said, run_id=run_id, thread_id=self.id, started_by=self.person.name
+            self.agent, messages, run_id=run_id, thread_id=self.id, started_by=self.person.name
         )
 
     async def last(self) -> str | None:
@@ -59,7 +61,7 @@ class Thread:
         if self.id is None:
             return ()
         found = await self.host.pending(agent=self.agent, thread_id=self.id)
-        return [one.call for one in found]
+        return [question.call for question in found]
 
     async def decide(
         self, waiting: Iterable[PendingCall], answers: Iterable[tuple[str, Mapping[str, Any]]]

@@ -43,22 +43,22 @@ class Answering:
     ) -> types.ElicitResult | types.ErrorData:
         """What the human says to a question with a form, or with a page to go to."""
         if isinstance(params, types.ElicitRequestURLParams):
-            said = await self._said("a page to go to", params.message, {"url": params.url})
-            return types.ElicitResult(action=_action(said))
+            answer = await self._ask("a page to go to", params.message, {"url": params.url})
+            return types.ElicitResult(action=_action(answer))
         try:
             schema = plain_schema(params.requested_schema)
             test = Validator(schema)
         except (SchemaRefusedError, ValueError):
             return types.ErrorData(code=types.INVALID_PARAMS, message="the form cannot be shown")
         fields: Mapping[str, Any] = schema.get("properties", {})
-        form = {name: one.get("default") for name, one in fields.items() if one is not True}
+        form = {name: rule.get("default") for name, rule in fields.items() if rule is not True}
         text = f"{params.message}\n{_described(fields, schema.get('required', ()))}"
         faults: list[str] = []
         for _ in range(ASKED_MAX):
-            told = "\n".join([text, *faults])
-            said = await self._said("a question", told, dict(form))
-            content = form if said.new_tool_params is None else said.new_tool_params
-            if (action := _action(said)) != "accept":
+            question = "\n".join([text, *faults])
+            answer = await self._ask("a question", question, dict(form))
+            content = form if answer.new_tool_params is None else answer.new_tool_params
+            if (action := _action(answer)) != "accept":
                 return types.ElicitResult(action=action)
             if not (faults := test.faults(content, "the answer")):
                 return types.ElicitResult(action="accept", content=content)
@@ -68,17 +68,19 @@ class Answering:
         self, context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
         """What the model says, where the human lets it be asked."""
-        messages = [_message(one) for one in params.messages]
+        messages = [_message(message) for message in params.messages]
         if params.tools or None in messages:
             return types.ErrorData(
                 code=types.INVALID_PARAMS, message="only texts and images can be sampled, no tools"
             )
-        asked = {
+        details = {
             "system_prompt": params.system_prompt,
-            "messages": [one.model_dump(mode="json", exclude_none=True) for one in params.messages],
+            "messages": [
+                message.model_dump(mode="json", exclude_none=True) for message in params.messages
+            ],
         }
-        said = await self._said("the model", "The server wants to ask the model.", asked)
-        if said.action != "confirm":
+        answer = await self._ask("the model", "The server wants to ask the model.", details)
+        if answer.action != "confirm":
             return DECLINED
         system = [ChatMessage.from_system(params.system_prompt)] if params.system_prompt else []
         try:
@@ -100,20 +102,22 @@ class Answering:
         blocking = cast(ChatGenerator, self.sampling)
         return await in_a_thread(partial(blocking.run, messages, generation_kwargs=options))
 
-    async def _said(self, what: str, text: str, shown: dict[str, Any]) -> ConfirmationUIResult:
+    async def _ask(self, what: str, text: str, details: dict[str, Any]) -> ConfirmationUIResult:
         async with self._turn:
             ui = cast(ConfirmationUI, self.ui)
-            return await ask_person(ui, f"{self.server}: {what}", text, shown)
+            return await ask_person(ui, f"{self.server}: {what}", text, details)
 
 
-def _action(said: ConfirmationUIResult) -> Any:
-    return {"confirm": "accept", "modify": "accept", "reject": "decline"}.get(said.action, "cancel")
+def _action(answer: ConfirmationUIResult) -> Any:
+    return {"confirm": "accept", "modify": "accept", "reject": "decline"}.get(
+        answer.action, "cancel"
+    )
 
 
 def _described(fields: Mapping[str, Any], required: Any) -> str:
     lines: list[str] = []
-    for name, given in fields.items():
-        rules: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    for name, field_schema in fields.items():
+        rules: Mapping[str, Any] = field_schema if isinstance(field_schema, Mapping) else {}
         kind = " or ".join(map(str, rules["enum"])) if "enum" in rules else rules.get("type", "any")
         need = "" if name in required else ", may be left out"
         note = rules.get("description") or rules.get("title") or ""
@@ -121,17 +125,17 @@ def _described(fields: Mapping[str, Any], required: Any) -> str:
     return "\n".join(lines)
 
 
-def _message(given: types.SamplingMessage) -> ChatMessage | None:
+def _message(message: types.SamplingMessage) -> ChatMessage | None:
     """As a message of ours; None where a part of it is of no kind that a model reads here."""
     parts: list[TextContent | ImageContent] = []
-    for block in given.content_as_list:
+    for block in message.content_as_list:
         if block.type == "text":
             parts.append(TextContent(block.text))
         elif block.type == "image":
             parts.append(ImageContent(block.data, block.mime_type))
         else:
             return None
-    if given.role == "user":
+    if message.role == "user":
         return ChatMessage.from_user(content_parts=parts) if parts else None
     texts = [part.text for part in parts if isinstance(part, TextContent)]
     return ChatMessage.from_assistant("\n".join(texts)) if len(texts) == len(parts) else None

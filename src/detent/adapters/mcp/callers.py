@@ -39,6 +39,6 @@ class _Caller:
         last = messages[-1]
         if last.tool_call_results:
             return ChatReply(ChatMessage.from_assistant("done"))
-        asked = json.loads(last.text or "")
-        call = ToolCall(asked["tool"], asked["arguments"], "call")
+        request = json.loads(last.text or "")
+        call = ToolCall(request["tool"], request["arguments"], "call")
         return ChatReply(ChatMessage.from_assistant(tool_calls=[call]))

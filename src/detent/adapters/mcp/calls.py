@@ -14,7 +14,7 @@ from mcp.client import ClientRequestContext
 from pydantic import TypeAdapter
 
 from detent.adapters.mcp.definitions import Definition
-from detent.adapters.mcp.faults import MCPServerError, MCPToolError, ToolChangedError, said
+from detent.adapters.mcp.faults import MCPServerError, MCPToolError, ToolChangedError, error_text
 from detent.adapters.mcp.sessions import BROKEN, Session, Way
 
 ROUNDS_MAX = 10
@@ -40,7 +40,7 @@ patterns which the server has chosen on an engine with backtracking."""
 
 
 @frozen
-class Asked:
+class ToolRequest:
     """A call of a tool: what is sent, and who hears how far it is."""
 
     definition: Definition
@@ -97,26 +97,26 @@ class Line:
             for session in retired:
                 await session.wait_closed()
 
-    async def call(self, asked: Asked) -> types.CallToolResult:
+    async def call(self, request: ToolRequest) -> types.CallToolResult:
         """What came of a call.
 
         Raises:
             MCPServerError: nothing came, or the tool is another one by now.
         """
         session = await self.session()
-        name = asked.definition.name
+        name = request.definition.name
         current = session.listing.definitions.get(name)
-        if current is None or current.identity != asked.definition.identity:
+        if current is None or current.identity != request.definition.identity:
             what = "has gone" if current is None else "has changed"
             text = f"has another tool {name!r} by now: it {what}, and was not called"
             raise ToolChangedError(self._way.server, text)
         try:
             async with session.used() as client:
-                return await self._answered(client, asked)
+                return await self._answered(client, request)
         except MCPError as error:
             session.is_usable &= error.code == types.INVALID_PARAMS
             if error.code in NOT_RUN:
-                text = f"{self._way.server} refuses the call of {name!r}: {said(error)}"
+                text = f"{self._way.server} refuses the call of {name!r}: {error_text(error)}"
                 raise MCPToolError(text) from error
             raise self._broken(error) from error
         except BROKEN as error:
@@ -125,22 +125,22 @@ class Line:
 
     def _broken(self, error: Exception) -> MCPServerError:
         is_gone = isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
-        text = "has gone away" if is_gone else f"gave no result ({said(error)})"
+        text = "has gone away" if is_gone else f"gave no result ({error_text(error)})"
         return MCPServerError(self._way.server, text, may_have_run=True)
 
-    async def _answered(self, client: Client, asked: Asked) -> types.CallToolResult:
+    async def _answered(self, client: Client, request: ToolRequest) -> types.CallToolResult:
         """The result, after the questions that the server asks before it gives one."""
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
-            asked.on_progress(progress, total, message)
+            request.on_progress(progress, total, message)
 
         responses: types.InputResponses | None = None
         state: str | None = None
-        meta = cast(types.RequestParamsMeta, {"detent/call": asked.key}) if asked.key else None
+        meta = cast(types.RequestParamsMeta, {"detent/call": request.key}) if request.key else None
         for _ in range(ROUNDS_MAX):
             params = types.CallToolRequestParams(
-                name=asked.definition.name,
-                arguments=asked.arguments,
+                name=request.definition.name,
+                arguments=request.arguments,
                 input_responses=responses,
                 request_state=state,
                 _meta=meta,

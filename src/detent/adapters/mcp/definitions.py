@@ -83,15 +83,15 @@ class ToolRule:
 def listing_of(server: tuple[object, ...], described: Iterable[Mapping[str, Any]]) -> Listing:
     """The definitions in what a server has sent. `server` is where and what it is."""
     listed = list(described)
-    counts = Counter(_clean(str(one.get("name"))) for one in listed)
+    counts = Counter(_clean(str(entry.get("name"))) for entry in listed)
     definitions: dict[str, Definition] = {}
     left_out: dict[str, str] = {}
-    for one in listed:
-        name = str(one.get("name"))
-        if reason := _fault(one, counts[_clean(name)]):
+    for entry in listed:
+        name = str(entry.get("name"))
+        if reason := _fault(entry, counts[_clean(name)]):
             left_out[name] = reason
         else:
-            definitions[name] = Definition(name, one, hashed(*server, one))
+            definitions[name] = Definition(name, entry, hashed(*server, entry))
     return Listing(definitions, left_out)
 
 

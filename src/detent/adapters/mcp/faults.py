@@ -39,10 +39,10 @@ def require_sdk() -> None:
         raise ImportError("MCP needs its SDK, 2.3 or later: pip install 'detent[mcp]'", name="mcp")
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """What an error says, cut; of a library's own error its kind alone, for a URL may be in it."""
     if isinstance(error, BaseExceptionGroup):
-        return said(error.exceptions[0])
+        return error_text(error.exceptions[0])
     is_answer = type(error).__name__ == "MCPError"  # the SDK's: it carries what the server said
     own = isinstance(error, FileNotFoundError | PermissionError | DetentError)
     return str(error)[:TEXT_MAX] if is_answer or own else type(error).__name__

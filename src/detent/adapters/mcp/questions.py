@@ -35,10 +35,10 @@ def form_of(call: PendingCall) -> types.ElicitRequest:
 
 def text_of(call: PendingCall) -> str:
     """The question in words; JSON shows what cannot be seen."""
-    shown: dict[str, object] = {"tool": call.tool_name, "arguments": thaw(call.arguments)}
-    told = {"description": call.description, "reason": call.reason, "state": thaw(call.state)}
-    shown |= {name: value for name, value in told.items() if value}
-    return f"May this run?\n{json.dumps(shown, indent=1)}"
+    content: dict[str, object] = {"tool": call.tool_name, "arguments": thaw(call.arguments)}
+    context = {"description": call.description, "reason": call.reason, "state": thaw(call.state)}
+    content |= {name: value for name, value in context.items() if value}
+    return f"May this run?\n{json.dumps(content, indent=1)}"
 
 
 def answer_in(response: object) -> Mapping[str, Any] | None:
@@ -49,7 +49,7 @@ def answer_in(response: object) -> Mapping[str, Any] | None:
         return {"approved": False}
     content: Mapping[str, Any] = response.content or {}
     match response.action, content.get("decision"):
-        case "accept", ("approve" | "reject") as said:
-            return {"approved": said == "approve", "feedback": content.get("feedback")}
+        case "accept", ("approve" | "reject") as choice:
+            return {"approved": choice == "approve", "feedback": content.get("feedback")}
         case _:
             return None

@@ -52,8 +52,8 @@ def _part(block: types.ContentBlock) -> ResultPart:
         case "audio":
             return FileContent(_base64(block.data), block.mime_type)
         case "resource_link":
-            told = filter(None, (block.name, block.uri, block.description))
-            return TextContent(" ".join(told))
+            texts = filter(None, (block.name, block.uri, block.description))
+            return TextContent(" ".join(texts))
         case "resource":
             return _resource(block.resource)
 
@@ -94,5 +94,5 @@ def _require_fit(value: Any, schema: object) -> None:
     except (SchemaRefusedError, ValueError):
         return  # the schema of a result is a help; one that is none takes nothing from the result
     if faults:
-        told = "; ".join(faults[:FAULTS_MAX])
-        raise MCPToolError(f"its result is not what its server says that it is: {told}")
+        sentences = "; ".join(faults[:FAULTS_MAX])
+        raise MCPToolError(f"its result is not what its server says that it is: {sentences}")

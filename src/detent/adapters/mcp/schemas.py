@@ -62,12 +62,12 @@ class _Follower:
         }
         if (reference := rules.get("$ref")) is None:
             return own
-        named = self._named(reference, trail, depth + 1)
+        named = self._referenced(reference, trail, depth + 1)
         if not own or named is False:
             return named
         return own | {"allOf": [*own.get("allOf", []), named]} if named is not True else own
 
-    def _named(
+    def _referenced(
         self, reference: object, trail: tuple[str, ...], depth: int
     ) -> dict[str, Any] | bool:
         if not isinstance(reference, str) or not reference.startswith("#"):

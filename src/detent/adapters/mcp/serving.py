@@ -81,7 +81,7 @@ class Serving:
             for agent in await self.host.agents()
             if agent.name not in self.behind
         ]
-        for tool in (one for _, one in self.tools.values()):
+        for tool in (served for _, served in self.tools.values()):
             schema = cast("dict[str, Any]", thaw(tool.spec.parameters))
             named = types.Tool(name=tool.name, description=tool.description, input_schema=schema)
             listed.append(named)
@@ -103,9 +103,9 @@ class Serving:
             return await self._followed(context, params, params.request_state)
         served = self.tools.get(params.name)
         if served is None and params.name in self.behind:
-            return _said(f"there is no tool {params.name!r:.80}", is_error=True)
+            return _text_result(f"there is no tool {params.name!r:.80}", is_error=True)
         if faults := _faults(params.name, arguments, served):
-            return _said("; ".join(faults), is_error=True)
+            return _text_result("; ".join(faults), is_error=True)
         agent = params.name if served is None else served[0]
         task = call_message(params.name, arguments) if served else arguments["task"]
         thread = None if served else arguments.get("thread")
@@ -117,7 +117,7 @@ class Serving:
             started_by=self.by(),
         )
         if isinstance(begun, HostRefusal):
-            return _said(begun.text, is_error=True)
+            return _text_result(begun.text, is_error=True)
         return await self._followed(context, params, begun.run_id)
 
     @property
@@ -147,10 +147,12 @@ class Serving:
         self, context: Context, params: types.CallToolRequestParams, run_id: str
     ) -> Answer:
         if not run_id.startswith(self._whose()):
-            return _said(f"there is no run {run_id!r:.80}", is_error=True)
+            return _text_result(f"there is no run {run_id!r:.80}", is_error=True)
         if params.name == CANCEL:
             sent = await self.host.send(run_id, CancelRequested("its client wants it no more"))
-            return _said(sent.text if isinstance(sent, HostRefusal) else f"Run {run_id} ends.")
+            return _text_result(
+                sent.text if isinstance(sent, HostRefusal) else f"Run {run_id} ends."
+            )
         return await self._followed(context, params, run_id)
 
     async def _followed(
@@ -158,7 +160,7 @@ class Serving:
     ) -> Answer:
         """What a run has come to, once it has ended or nobody here can say how it goes on."""
         if not run_id.startswith(self._whose()):
-            return _said(f"there is no run {run_id!r:.80}", is_error=True)
+            return _text_result(f"there is no run {run_id!r:.80}", is_error=True)
         place = (session := _session(context), context.request_id)
         if session is not None:
             self._calls[place] = run_id
@@ -168,9 +170,11 @@ class Serving:
             async with asyncio.timeout(self.wait_s):
                 answer = await _Following(self, context, params, run_id).end()
         except TimeoutError:
-            answer = _said(f"Run {run_id} goes on. Call {RESULT} with its run_id for the end.")
+            answer = _text_result(
+                f"Run {run_id} goes on. Call {RESULT} with its run_id for the end."
+            )
         except RunNotFoundError:
-            answer = _said(f"there is no run {run_id!r:.80}", is_error=True)
+            answer = _text_result(f"there is no run {run_id!r:.80}", is_error=True)
         # RULE: not where this is cancelled: the client's word for it may come after
         self._calls.pop(place, None)
         return answer
@@ -187,9 +191,9 @@ class _Following:
 
     async def end(self) -> Answer:
         """The result, a question for the client, or that the run waits."""
-        told = await self._decided(self.params.input_responses or {})
-        if told:
-            return self._waits(told)
+        note = await self._decided(self.params.input_responses or {})
+        if note:
+            return self._waits(note)
         async for item in self.serving.host.watch(self.run_id):
             if not isinstance(item, Entry):
                 continue
@@ -202,8 +206,8 @@ class _Following:
                     return types.InputRequiredResult(
                         input_requests=forms, request_state=self.run_id
                     )
-                if told := await self._asked(calls[0]):
-                    return self._waits(told)
+                if note := await self._ask_client(calls[0]):
+                    return self._waits(note)
         return await self._result()
 
     async def _pending(self) -> tuple[PendingCall, ...]:
@@ -214,30 +218,30 @@ class _Following:
         able = None if capabilities is None else capabilities.elicitation
         return self.serving.asks_client and able is not None and bool(able.form or not able.url)
 
-    async def _asked(self, call: PendingCall) -> str:
+    async def _ask_client(self, call: PendingCall) -> str:
         """Ask the client about a call; "" where that has decided it."""
         params = cast(types.ElicitRequestFormParams, form_of(call).params)
-        said = await self.context.session.elicit_form(
+        response = await self.context.session.elicit_form(
             params.message, params.requested_schema, self.context.request_id
         )
-        return await self._decided({call.digest: said})
+        return await self._decided({call.digest: response})
 
     async def _decided(self, responses: Mapping[str, object]) -> str:
         """Send the decisions among the answers; why there is none, or ""."""
         if not (responses and self.serving.asks_client):
             return ""
         waiting = await self._pending()
-        said = {call.digest: answer_in(responses.get(call.digest)) for call in waiting}
-        answers = [(digest, answer) for digest, answer in said.items() if answer is not None]
+        by_digest = {call.digest: answer_in(responses.get(call.digest)) for call in waiting}
+        answers = [(digest, answer) for digest, answer in by_digest.items() if answer is not None]
         notes = await decide(self.serving.host, waiting, answers, self.serving.by())
-        if len(answers) < len(said):  # what was decided elsewhere is so already
+        if len(answers) < len(by_digest):  # what was decided elsewhere is so already
             return "It waits for a human, who has not decided here."
         return " ".join(f"It waits for a human. {note}" for note in notes.values())
 
     def _waits(self, why: str) -> types.CallToolResult:
         at = f" It is decided at {self.serving.inbox}." if self.serving.inbox else ""
         text = f"Run {self.run_id} has not ended. {why}{at} Call {RESULT} with its run_id later."
-        return _said(text, structured={"run_id": self.run_id, "status": "waiting"})
+        return _text_result(text, structured={"run_id": self.run_id, "status": "waiting"})
 
     async def _result(self) -> types.CallToolResult:
         try:
@@ -245,10 +249,10 @@ class _Following:
         except RunNotFoundError:
             raise
         except DetentError as error:
-            return _said(f"Run {self.run_id} has failed: {error}", is_error=True)
+            return _text_result(f"Run {self.run_id} has failed: {error}", is_error=True)
         if (await self.serving.host.run(self.run_id)).listed.agent in self.serving.behind:
             return _of_tool(result)
-        return _said(result.text or f"Run {self.run_id} has ended without an answer.")
+        return _text_result(result.text or f"Run {self.run_id} has ended without an answer.")
 
 
 def _faults(name: str, arguments: dict[str, Any], served: tuple[str, Tool] | None) -> list[str]:
@@ -270,7 +274,9 @@ def _session(context: Context) -> str | None:
     return "" if headers is None else headers.get("mcp-session-id")
 
 
-def _said(text: str, *, is_error: bool = False, structured: object = None) -> types.CallToolResult:
+def _text_result(
+    text: str, *, is_error: bool = False, structured: object = None
+) -> types.CallToolResult:
     return types.CallToolResult(
         content=[types.TextContent(text=text)], is_error=is_error, structured_content=structured
     )
@@ -278,11 +284,13 @@ def _said(text: str, *, is_error: bool = False, structured: object = None) -> ty
 
 def _of_tool(result: AgentResult[Any, Any]) -> types.CallToolResult:
     """What the one call of a run has given."""
-    found = [one for message in result.messages for one in message.tool_call_results]
+    found = [
+        tool_result for message in result.messages for tool_result in message.tool_call_results
+    ]
     if not found:
-        return _said("the call was not made", is_error=True)
-    given = found[-1].result
-    parts = [TextContent(given)] if isinstance(given, str) else given
+        return _text_result("the call was not made", is_error=True)
+    content = found[-1].result
+    parts = [TextContent(content)] if isinstance(content, str) else content
     blocks: list[types.ContentBlock] = [_block(part) for part in parts]
     return types.CallToolResult(content=blocks, is_error=found[-1].error)
 

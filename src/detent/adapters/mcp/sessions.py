@@ -18,7 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from detent.adapters.mcp.definitions import Listing, listing_of
-from detent.adapters.mcp.faults import MCPServerError, said
+from detent.adapters.mcp.faults import MCPServerError, error_text
 
 PAGES_MAX, TOOLS_MAX = 100, 1000
 """How many pages a list of tools may have, and how many tools."""
@@ -80,7 +80,7 @@ class Session:
     async def _keep(self, ready: asyncio.Future[None]) -> None:
         """Connect, close and all between: the library wants both in one task."""
         try:
-            async with self._way.client(self._heard) as client:
+            async with self._way.client(self._on_message) as client:
                 self._client = client
                 await self._list()
                 listening = asyncio.create_task(self._listen())
@@ -127,7 +127,7 @@ class Session:
         if self._relisting is not None:
             await asyncio.wait([self._relisting])
 
-    async def _heard(self, message: types.ServerNotification | Exception) -> None:
+    async def _on_message(self, message: types.ServerNotification | Exception) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._changed()
 
@@ -164,8 +164,8 @@ class Session:
         described: list[dict[str, Any]] = []
         cursor: str | None = None
         for _ in range(PAGES_MAX):
-            asked = types.PaginatedRequestParams(cursor=cursor) if cursor else None
-            page = await self._client.session.list_tools(params=asked)
+            params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
+            page = await self._client.session.list_tools(params=params)
             described += (_data(tool) for tool in page.tools)
             cursor = page.next_cursor
             if not cursor or len(described) > TOOLS_MAX:
@@ -180,7 +180,7 @@ class Session:
     def _fault(self, error: BaseException) -> MCPServerError:
         if isinstance(error, MCPServerError):
             return error
-        return MCPServerError(self._way.server, f"cannot be talked to ({said(error)})")
+        return MCPServerError(self._way.server, f"cannot be talked to ({error_text(error)})")
 
 
 def _data(tool: types.Tool) -> dict[str, Any]:

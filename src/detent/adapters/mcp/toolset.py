@@ -187,22 +187,22 @@ class MCPToolset(Toolset):
 
     def _function(self, definition: Definition) -> ToolFunction:
         """What calls a tool, from any event loop."""
-        from detent.adapters.mcp.calls import Asked
+        from detent.adapters.mcp.calls import ToolRequest
         from detent.adapters.mcp.results import parts_of
 
         async def call_at_server(
             *, detent_call: IdempotencyKey = NO_KEY, **arguments: object
         ) -> str | list[ResultPart]:
             key = sha256(detent_call.encode()).hexdigest() if detent_call else ""
-            told = partial(self._told, definition.name, detent_call)
-            given = cast("dict[str, Any]", thaw(arguments))
-            asked = Asked(definition, given, key, told)
-            result = await asyncio.wrap_future(in_background(self._line.call(asked)))
+            on_progress = partial(self._report_progress, definition.name, detent_call)
+            plain_arguments = cast("dict[str, Any]", thaw(arguments))
+            request = ToolRequest(definition, plain_arguments, key, on_progress)
+            result = await asyncio.wrap_future(in_background(self._line.call(request)))
             return parts_of(result, definition.data.get("outputSchema"))
 
         return call_at_server
 
-    def _told(
+    def _report_progress(
         self, tool: str, call: str, progress: float, total: float | None, message: str | None
     ) -> None:
         if self._on_progress is not None:
@@ -221,7 +221,7 @@ class _Reach:
     mode: Literal["auto", "legacy"]
     answering: Answering
 
-    def client(self, heard: MessageHandlerFnT) -> Client:
+    def client(self, on_message: MessageHandlerFnT) -> Client:
         """What connects to it."""
         from mcp import Client
         from mcp_types import Implementation
@@ -230,7 +230,7 @@ class _Reach:
             self._target(),
             cache=None,
             mode=self.mode,
-            message_handler=heard,
+            message_handler=on_message,
             client_info=Implementation(name="detent", version=version("detent")),
             elicitation_callback=self.answering.elicit if self.answering.ui else None,
             sampling_callback=self.answering.sample if self.answering.sampling else None,

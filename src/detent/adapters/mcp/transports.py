@@ -97,7 +97,7 @@ async def bounded_stdio(server: StdioServerParameters, limit: int) -> AsyncGener
     outgoing, from_client = anyio.create_memory_object_stream[SessionMessage](0)
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, process, to_client)
+            tasks.start_soon(_read_lines, process, to_client)
             tasks.start_soon(_write, process, from_client, to_client)
             try:
                 yield incoming, outgoing
@@ -110,7 +110,7 @@ async def bounded_stdio(server: StdioServerParameters, limit: int) -> AsyncGener
             await _end(process)
 
 
-async def _read(process: asyncio.subprocess.Process, to_client: Any) -> None:
+async def _read_lines(process: asyncio.subprocess.Process, to_client: Any) -> None:
     garbage = 0
     async with to_client:
         while garbage < GARBAGE_MAX:

@@ -22,7 +22,7 @@ def text_in(message: Json) -> str:
         return content
     parts = [part for part in list_of(content) if isinstance(part, dict)]
     found = [part.get("text", part.get("result")) for part in parts]
-    return "\n".join(one for one in found if isinstance(one, str))
+    return "\n".join(piece for piece in found if isinstance(piece, str))
 
 
 def object_of(value: object) -> Json:

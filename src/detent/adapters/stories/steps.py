@@ -35,7 +35,7 @@ class Comparison:
     def of(cls, left: Sequence[str], right: Sequence[str]) -> Comparison:
         """Compare the steps of two runs."""
         pairs = enumerate(zip_longest(left, right))
-        same = next((at for at, (one, other) in pairs if one != other), len(left))
+        same = next((at for at, (step, other) in pairs if step != other), len(left))
         return cls(left[:same], left[same:], right[same:])
 
 
@@ -45,31 +45,33 @@ def steps_of(run_id: str, entries: Iterable[Entry]) -> list[str]:
     The work of agents inside is left out: their answers are results.
     """
     known = list(entries)
-    said = [
+    message_steps = [
         step
         for entry in known[:1]
         for message in messages_in(entry.data)
         for step in _of_message(message)
     ]
     story = story_of(run_id, known)
-    return said if story is None else [*said, *_of_story(story)]
+    return message_steps if story is None else [*message_steps, *_of_story(story)]
 
 
 def _of_message(message: Any) -> Iterator[str]:
     """A stored message: of results, only that; a reply has its calls behind its text."""
     parts = message.get("content", ())
-    given = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    known_parts = (
+        [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    )
     if "result" in message:
         yield f"result: {text_in(message)}"
         return
     if message.get("role") == "assistant":
         yield f"model: {text_in(message)}"
-        for part in given:
+        for part in known_parts:
             if part.get("$type") == "ToolCall":
                 arguments = masked(part.get("arguments", {}), part.get("secret", ()))
                 yield f"call: {part.get('tool_name')} {compact(arguments)}"
     elif message.get("role") == "tool":
-        yield from (f"result: {text_in(part)}" for part in given)
+        yield from (f"result: {text_in(part)}" for part in known_parts)
     else:
         yield f"{message.get('role')}: {text_in(message)}"
 

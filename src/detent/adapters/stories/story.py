@@ -117,12 +117,12 @@ class Story:
     def tokens(self) -> tuple[int, int]:
         """The tokens read and written, by agents inside as well."""
         turns = self.every_turn
-        return sum(one.input_tokens for one in turns), sum(one.output_tokens for one in turns)
+        return sum(turn.input_tokens for turn in turns), sum(turn.output_tokens for turn in turns)
 
     @property
     def cost(self) -> float | None:
         """What all replies have cost; None where no price was known."""
-        known = [one.cost for one in self.every_turn if one.cost is not None]
+        known = [turn.cost for turn in self.every_turn if turn.cost is not None]
         return sum(known) if known else None
 
     def waiting(self, agents: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Call]]:
@@ -182,12 +182,12 @@ def _begin(story: Story, at: float, data: Json) -> None:
     story.agent, story.thread_id = str(data.get("name", "")), str(data.get("thread_id", ""))
     story.began_at = story.last_at = at
     messages = messages_in(data)
-    answered = [place for place, one in enumerate(messages) if one.get("role") != "user"]
+    answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
     own = answered[-1] + 1 if story.thread_id and answered else 0
     own = 0 if own == len(messages) else own  # a fork: what it was asked lies further back
-    said = [(str(one.get("role")), text_in(one)) for one in messages]
-    story.before = [(role, text) for role, text in said[:own] if role != "system" and text]
-    story.asked = [text for role, text in said[own:] if role == "user"]
+    texts = [(str(message.get("role")), text_in(message)) for message in messages]
+    story.before = [(role, text) for role, text in texts[:own] if role != "system" and text]
+    story.asked = [text for role, text in texts[own:] if role == "user"]
     if "sealed" in data:
         story.notes.append(SEALED)
     _open(story, at, object_of(data.get("run")))
@@ -210,19 +210,19 @@ def _open(story: Story, at: float, run: Json) -> None:
         call.reason = str(object_of(status.get("ask")).get("reason") or whole or "")
         call.asked_at = at if call.status == WAITS else None
         if call.status in SETTLED:
-            _settle(call, at, call.status, _told(status))
+            _settle(call, at, call.status, _result_text(status))
         if "run" in status:
             call.inside = Story(f"{story.run_id}/{turn.number}.{call.place}", call.tool)
             call.began_at = call.inside.began_at = at
             _open(call.inside, at, object_of(status["run"]))
 
 
-def _told(status: Json) -> str:
+def _result_text(status: Json) -> str:
     """What a settled call has given."""
     for part in ("result", "fault"):
         if part in status:
-            said = object_of(status[part])
-            return str(said.get("message") or text_in(said))
+            content = object_of(status[part])
+            return str(content.get("message") or text_in(content))
     return str(status.get("text", ""))
 
 
@@ -382,7 +382,10 @@ def _call_of(turn: Turn, place: int, data: Json) -> Call:
 def _call(story: Story, ref: object) -> Call | None:
     match ref:
         case [int(number), int(place)]:
-            turn = next((one for one in reversed(story.turns) if one.number == number), None)
+            turn = next(
+                (candidate for candidate in reversed(story.turns) if candidate.number == number),
+                None,
+            )
             found = turn.calls if turn else []
             return found[place] if 0 <= place < len(found) else None
         case _:

@@ -50,7 +50,7 @@ class ManualClock:
         with self._lock:
             self._now += seconds
             due = [wake for until, wake in self._waiting if until <= self._now]
-            self._waiting = [one for one in self._waiting if one[0] > self._now]
+            self._waiting = [waiter for waiter in self._waiting if waiter[0] > self._now]
         for wake in due:
             wake()
 
@@ -68,15 +68,15 @@ class ManualClock:
     @contextmanager
     def _woken(self, until: float, wake: Callable[[], object]) -> Generator[None]:
         """`wake` is called once it is `until`, unless nobody waits any longer."""
-        one = (until, wake)
+        waiter = (until, wake)
         with self._lock:
-            self._waiting.append(one)
+            self._waiting.append(waiter)
         self.advance(0)
         try:
             yield
         finally:
             with self._lock:
-                self._waiting = [other for other in self._waiting if other is not one]
+                self._waiting = [other for other in self._waiting if other is not waiter]
 
 
 class JumpingClock:

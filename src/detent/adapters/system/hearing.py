@@ -70,10 +70,10 @@ def listen(
     return ear
 
 
-def tell_loop(loop: AbstractEventLoop, told: Callable[[], object]) -> None:
+def tell_loop(loop: AbstractEventLoop, callback: Callable[[], object]) -> None:
     """Have `told` called in an event loop, from any thread."""
     with suppress(RuntimeError):  # it is closed: nobody drives or watches a run there
-        loop.call_soon_threadsafe(told)
+        loop.call_soon_threadsafe(callback)
 
 
 def announce(run_id: str, writer: object = None) -> None:

@@ -27,7 +27,10 @@ def save_snapshot(snapshot: AgentSnapshot, directory: str | Path) -> Path:
     """
     folder = Path(directory)
     folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
-    run = "".join(one if one.isalnum() or one in "-_" else "_" for one in snapshot.run_id)[:80]
+    run = "".join(
+        character if character.isalnum() or character in "-_" else "_"
+        for character in snapshot.run_id
+    )[:80]
     path = folder / f"{run}_{snapshot.turn}_{os.urandom(4).hex()}.json"
     new = path.with_suffix(".new")
     try:

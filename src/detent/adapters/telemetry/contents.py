@@ -46,11 +46,11 @@ class Contents:
         """What the model is sent."""
         secret = _secrets(effect.tools)
         first, rest = _split(effect.messages)
-        said = {names.INPUT_MESSAGES: self._messages(rest, secret)}
+        attributes = {names.INPUT_MESSAGES: self._messages(rest, secret)}
         if first:
-            parts = [self._part(part, secret) for one in first for part in one.content]
-            said[names.SYSTEM_INSTRUCTIONS] = self._json(parts)
-        return said
+            parts = [self._part(part, secret) for message in first for part in message.content]
+            attributes[names.SYSTEM_INSTRUCTIONS] = self._json(parts)
+        return attributes
 
     def of_reply(
         self, message: ChatMessage, finish_reason: str, tools: Iterable[ToolSpec]
@@ -66,9 +66,11 @@ class Contents:
 
     def of_result(self, effect: RunTool, result: object) -> dict[str, str]:
         """What a tool has given: a text, or parts."""
-        told = _without(self._result(result), effect.call, effect.tool.masked)
+        value = _without(self._result(result), effect.call, effect.tool.masked)
         return {
-            names.TOOL_RESULT: self._redacted(told) if isinstance(told, str) else self._json(told)
+            names.TOOL_RESULT: self._redacted(value)
+            if isinstance(value, str)
+            else self._json(value)
         }
 
     def _messages(
@@ -109,16 +111,16 @@ class Contents:
         return [self._part(part, {}) for part in result]
 
     def _json(self, value: object) -> str:
-        return json.dumps(self._kept(value), ensure_ascii=False, default=str)
+        return json.dumps(self._redacted_value(value), ensure_ascii=False, default=str)
 
-    def _kept(self, value: object) -> object:
+    def _redacted_value(self, value: object) -> object:
         match value:
             case str():
                 return self._redacted(value)
             case dict():
-                return {name: self._kept(item) for name, item in value.items()}
+                return {name: self._redacted_value(item) for name, item in value.items()}
             case list() | tuple():
-                return [self._kept(item) for item in value]
+                return [self._redacted_value(item) for item in value]
             case _:
                 return value
 
@@ -133,9 +135,9 @@ def _without(value: object, call: ToolCall, hidden: Collection[str]) -> object:
     if isinstance(value, str):
         return without_secrets(value, call.arguments, hidden)
     if isinstance(value, list):
-        return [_without(one, call, hidden) for one in value]
+        return [_without(item, call, hidden) for item in value]
     if isinstance(value, dict):
-        return {name: _without(one, call, hidden) for name, one in value.items()}
+        return {name: _without(item, call, hidden) for name, item in value.items()}
     return value
 
 

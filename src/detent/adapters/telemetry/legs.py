@@ -215,7 +215,7 @@ class TracedLeg:
                 return
             self._close(place, _fault_kind(slot))
             self._open[place] = (
-                self._begun_agent(path, slot) if is_agent else self._asked(path, slot)
+                self._begun_agent(path, slot) if is_agent else self._open_question(path, slot)
             )
         elif found is not None:
             self._close(place, _fault_kind(slot))
@@ -229,7 +229,7 @@ class TracedLeg:
         inner = self._agent_span(name, below, {})
         return _Open(span, perf_counter(), name, inner)
 
-    def _asked(self, path: Path, slot: Slot) -> _Open:
+    def _open_question(self, path: Path, slot: Slot) -> _Open:
         span = self._question(slot.call.tool_name, slot.call.id, self._below(path))
         return _Open(span, perf_counter(), slot.call.tool_name)
 
@@ -281,8 +281,10 @@ class TracedLeg:
         """What came of a question."""
         path, ref = place
         records = () if self._run is None else self._run.decisions
-        said = [one.decision for one in records if (one.path, one.ref) == (path, ref)]
-        return type(said[-1]).__name__.lower() if said else "void"
+        decisions = [
+            record.decision for record in records if (record.path, record.ref) == (path, ref)
+        ]
+        return type(decisions[-1]).__name__.lower() if decisions else "void"
 
 
 @contextmanager
@@ -323,9 +325,11 @@ def _kind_of_answer(run: Run[Any], before: Run[Any], path: Path, ref: CallRef) -
         inner, count = nested_run(run, path), len(nested_run(before, path).slots)
     except LookupError:  # so is the turn of the agent around it
         return None
-    said = [one for message in inner.messages[-count:] for one in message.tool_call_results]
-    is_known = len(said) == count > ref.place
-    return OTHER if is_known and said[ref.place].error else None
+    results = [
+        result for message in inner.messages[-count:] for result in message.tool_call_results
+    ]
+    is_known = len(results) == count > ref.place
+    return OTHER if is_known and results[ref.place].error else None
 
 
 def _summary(first: Run[Any], run: Run[Any]) -> Attributes:

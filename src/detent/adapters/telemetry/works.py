@@ -96,22 +96,22 @@ class ModelWork:
         reply = event.reply
         self.usage, self.answered_by = reply.usage, reply.model
         response_id = reply.extra.get("id")
-        said: Attributes = {
+        attributes: Attributes = {
             names.FINISH_REASONS: [reply.finish_reason],
             names.INPUT_TOKENS: reply.usage.input_tokens,
             names.OUTPUT_TOKENS: reply.usage.output_tokens,
         }
         if reply.model:
-            said[names.RESPONSE_MODEL] = reply.model
+            attributes[names.RESPONSE_MODEL] = reply.model
         if isinstance(response_id, str):
-            said[names.RESPONSE_ID] = response_id
+            attributes[names.RESPONSE_ID] = response_id
         if reply.usage.cached_tokens:
-            said[names.CACHED_TOKENS] = reply.usage.cached_tokens
+            attributes[names.CACHED_TOKENS] = reply.usage.cached_tokens
         if reply.usage.reasoning_tokens:
-            said[names.REASONING_TOKENS] = reply.usage.reasoning_tokens
+            attributes[names.REASONING_TOKENS] = reply.usage.reasoning_tokens
         if contents is not None:
-            said |= contents.of_reply(reply.message, reply.finish_reason, self.effect.tools)
-        span.set_attributes(said)
+            attributes |= contents.of_reply(reply.message, reply.finish_reason, self.effect.tools)
+        span.set_attributes(attributes)
         return ""
 
     def measure(self, instruments: Instruments, seconds: float, kind: str) -> None:

@@ -141,7 +141,9 @@ def create_tool_from_function(
         from difflib import get_close_matches  # only for a mistake
 
         known = tuple(ToolOptions.__annotations__)
-        close = [f"{name}=…" for one in unknown for name in get_close_matches(one, known, n=1)]
+        close = [
+            f"{name}=…" for option in unknown for name in get_close_matches(option, known, n=1)
+        ]
         meant = f"did you mean {' and '.join(close)}? There" if close else "there"
         raise ToolDefinitionError(
             f"a tool has no option {', '.join(map(repr, unknown))}; {meant} is: {', '.join(known)}"

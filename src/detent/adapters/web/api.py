@@ -55,7 +55,7 @@ class ApiError(Exception):
 
 def api_routes(sign_in: SignIn | None) -> list[Route]:
     """What is asked for where."""
-    shown: dict[str, Answer] = {
+    reading: dict[str, Answer] = {
         "/api": about,
         "/api/runs": runs,
         "/api/pending": pending,
@@ -65,10 +65,10 @@ def api_routes(sign_in: SignIn | None) -> list[Route]:
     }
     changing: dict[str, Answer] = {"/api/decide": decide, "/api/cancel": cancel, "/api/send": send}
     return [
-        *(Route(path, _answered(one, sign_in)) for path, one in shown.items()),
+        *(Route(path, _answered(handler, sign_in)) for path, handler in reading.items()),
         *(
-            Route(path, _answered(_read_first(one), sign_in), methods=["POST"])
-            for path, one in changing.items()
+            Route(path, _answered(_read_first(handler), sign_in), methods=["POST"])
+            for path, handler in changing.items()
         ),
     ]
 
@@ -98,9 +98,9 @@ def _answered(handler: Answer, sign_in: SignIn | None) -> Answer:
 
 
 def _error(error: ApiError) -> Response:
-    said = {"why": error.why, "text": error.text, "faults": [*error.faults]}
+    details = {"why": error.why, "text": error.text, "faults": [*error.faults]}
     headers = {"WWW-Authenticate": "Bearer"} if error.status == NOT_SIGNED_IN else None
-    return JSONResponse({"error": said}, error.status, headers)
+    return JSONResponse({"error": details}, error.status, headers)
 
 
 async def _person(request: Request, sign_in: SignIn | None) -> Person:
@@ -137,26 +137,26 @@ def _read_first(handler: Answer) -> Answer:
             if len(body) > BODY_BYTES:
                 raise ApiError(413, "invalid", f"expected at most {BODY_BYTES:,} bytes")
         try:
-            said = json.loads(body)
+            content = json.loads(body)
         except (ValueError, RecursionError):
-            said = None
-        if not isinstance(said, dict):
+            content = None
+        if not isinstance(content, dict):
             raise ApiError(422, "invalid", "expected an object of JSON")
-        request.state.said = said
+        request.state.said = content
         return await handler(request)
 
     return reading
 
 
-def _said(request: Request, **kinds: type) -> list[Any]:
+def _members(request: Request, **kinds: type) -> list[Any]:
     """What a request says by these names, each of its type, and nothing else."""
-    said: dict[str, Any] = request.state.said
-    if more := sorted(said.keys() - kinds.keys()):
+    content: dict[str, Any] = request.state.said
+    if more := sorted(content.keys() - kinds.keys()):
         raise ApiError(422, "invalid", f"expected {', '.join(kinds)}; got {more[0]!r} as well")
     for name, kind in kinds.items():
-        if not isinstance(said.get(name), kind):
+        if not isinstance(content.get(name), kind):
             raise ApiError(422, "invalid", f"{name}: expected {kind.__name__}")
-    return [said[name] for name in kinds]
+    return [content[name] for name in kinds]
 
 
 def _page(request: Request) -> dict[str, Any]:
@@ -176,42 +176,42 @@ def _whole(name: str, text: str) -> int:
         raise ApiError(422, "invalid", f"{name}: expected a number, got {text[:40]!r}") from None
 
 
-def _named(request: Request, *names: str) -> dict[str, Any]:
+def _query_values(request: Request, *names: str) -> dict[str, Any]:
     """What of a query is said."""
     return {name: request.query_params[name] for name in names if name in request.query_params}
 
 
 async def about(request: Request) -> Response:
     """Whom the host answers, and which agents it has."""
-    agents = [asdict(one) for one in await host_of(request).agents()]
+    agents = [asdict(agent) for agent in await host_of(request).agents()]
     return JSONResponse({"api": VERSION, "you": request.state.person.name, "agents": agents})
 
 
 async def runs(request: Request) -> Response:
     """A page of runs, the one last written to first."""
     page = _page(request)
-    named = _named(request, "status", "agent", "thread_id", "label")
+    named = _query_values(request, "status", "agent", "thread_id", "label")
     found = await host_of(request).runs(**named, **page)
     following = found[-1].cursor if len(found) == page["limit"] else None
-    return JSONResponse({"runs": [asdict(one) for one in found], "next": following})
+    return JSONResponse({"runs": [asdict(listed) for listed in found], "next": following})
 
 
 async def pending(request: Request) -> Response:
     """The questions of a page of runs."""
-    named = _named(request, "agent", "thread_id")
+    named = _query_values(request, "agent", "thread_id")
     found = await host_of(request).pending(**named, **_page(request))
     following = found[-1].cursor if found else None
-    return JSONResponse({"pending": [one.to_dict() for one in found], "next": following})
+    return JSONResponse({"pending": [question.to_dict() for question in found], "next": following})
 
 
 async def run(request: Request) -> Response:
     """A run: what a list says of it, and which calls wait."""
     host = host_of(request)
     hosted = await host.run(request.path_params["run_id"])
-    of = [one.tools for one in await host.agents() if one.name == hosted.listed.agent]
+    of = [agent.tools for agent in await host.agents() if agent.name == hosted.listed.agent]
     calls = [call.to_dict() for call in hosted.pending]
-    said = {"run": asdict(hosted.listed), "pending": calls, "tools": [*of[0]] if of else []}
-    return JSONResponse(said)
+    content = {"run": asdict(hosted.listed), "pending": calls, "tools": [*of[0]] if of else []}
+    return JSONResponse(content)
 
 
 async def entries(request: Request) -> Response:
@@ -223,8 +223,8 @@ async def entries(request: Request) -> Response:
 
 
 def _after(request: Request) -> int:
-    said = request.headers.get("last-event-id") or request.query_params.get("after")
-    return _whole("after", said or "-1")
+    position = request.headers.get("last-event-id") or request.query_params.get("after")
+    return _whole("after", position or "-1")
 
 
 async def watch(request: Request) -> Response:
@@ -256,7 +256,7 @@ async def _events(host: Host, run_id: str, after: int, secret: set[str]) -> Asyn
 
 async def decide(request: Request) -> Response:
     """Decide about a call: `decision` is a `ToolExecutionDecision`, with the digest of the call."""
-    run_id, data = _said(request, run_id=str, decision=dict)
+    run_id, data = _members(request, run_id=str, decision=dict)
     person: Person = request.state.person
     for name in ("by", "credential"):
         if data.get(name) is not None:
@@ -269,28 +269,28 @@ async def decide(request: Request) -> Response:
         raise ApiError(422, "invalid", "digest: expected that of the call, as it was shown")
     whose = evolve(decision, by=person.name, credential=person.credential)
     done = await host_of(request).send(run_id, whose)
-    return _done(done, by=person.name)
+    return _outcome(done, by=person.name)
 
 
 async def cancel(request: Request) -> Response:
     """End a run."""
-    run_id, reason = _said(request, run_id=str, reason=str)
+    run_id, reason = _members(request, run_id=str, reason=str)
     name = request.state.person.name
     done = await host_of(request).send(run_id, CancelRequested(f"{reason} ({name})"))
-    return _done(done, by=name)
+    return _outcome(done, by=name)
 
 
 async def send(request: Request) -> Response:
     """Say something more to a run; to one that has ended, in a new run behind it."""
-    run_id, text = _said(request, run_id=str, text=str)
+    run_id, text = _members(request, run_id=str, text=str)
     if not text.strip():
         raise ApiError(422, "invalid", "text: there is nothing to say")
     name = request.state.person.name
-    said = MessageReceived(ChatMessage.from_user(text), by=name)
-    return _done(await host_of(request).send(run_id, said), by=name)
+    message = MessageReceived(ChatMessage.from_user(text), by=name)
+    return _outcome(await host_of(request).send(run_id, message), by=name)
 
 
-def _done(done: Accepted | HostRefusal, by: str) -> Response:
+def _outcome(done: Accepted | HostRefusal, by: str) -> Response:
     if isinstance(done, HostRefusal):
         status = 422 if done.faults else STATUSES.get(done.why, 409)
         raise ApiError(status, done.why, done.text, done.faults)

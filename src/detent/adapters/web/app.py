@@ -109,10 +109,10 @@ CHANGING: Mapping[str, Page] = {
 def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
     routes: list[Route | Mount] = [
         Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
-        *(Route(path, _known(one, sign_in)) for path, one in SHOWN.items()),
+        *(Route(path, _for_known_people(handler, sign_in)) for path, handler in SHOWN.items()),
         *(
-            Route(path, _known(_ours(one), sign_in), methods=["POST"])
-            for path, one in CHANGING.items()
+            Route(path, _for_known_people(_ours(handler), sign_in), methods=["POST"])
+            for path, handler in CHANGING.items()
         ),
     ]
     routes += api_routes(sign_in)
@@ -125,7 +125,7 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
     return routes
 
 
-def _known(handler: Page, sign_in: SignIn | None) -> Page:
+def _for_known_people(handler: Page, sign_in: SignIn | None) -> Page:
     """The page, for people who have shown who they are."""
 
     @wraps(handler)

@@ -65,16 +65,18 @@ def fields_of(call: PendingCall) -> tuple[ArgumentField, ...]:
 
 def _field(name: str, schema: Any, arguments: Mapping[str, Any]) -> ArgumentField:
     known: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
-    told = str(known.get("description", ""))
+    description = str(known.get("description", ""))
     is_there, value = name in arguments, arguments.get(name)
     options = [True, False] if known.get("type") == "boolean" else known.get("enum")
     if options and (not is_there or value in options):
         choices = (*(() if is_there else ("",)), *map(as_json, options))
-        return ArgumentField(name, "choice", as_json(value) if is_there else "", choices, help=told)
+        return ArgumentField(
+            name, "choice", as_json(value) if is_there else "", choices, help=description
+        )
     if known.get("type") == "string" and (not is_there or _is_plain(value)):
-        return ArgumentField(name, "text", str(value) if is_there else "", help=told)
+        return ArgumentField(name, "text", str(value) if is_there else "", help=description)
     text = json.dumps(thaw(value), indent=2) if is_there else ""
-    return ArgumentField(name, "json", text, help=told)
+    return ArgumentField(name, "json", text, help=description)
 
 
 def _is_plain(value: object) -> bool:
@@ -131,4 +133,4 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change
         )
         for name in dict.fromkeys((*before, *after))
     )
-    return tuple(one for one in found if one.before != one.after)
+    return tuple(change for change in found if change.before != change.after)

@@ -26,7 +26,7 @@ CALLS = 50
 
 
 @frozen
-class Said:
+class DecisionView:
     """What somebody has said about a call, and how its run is now.
 
     Attributes:
@@ -107,13 +107,19 @@ async def decided_part(request: Request) -> Response:
 
 
 async def _values(request: Request) -> dict[str, Any]:
-    host, found, named = host_of(request), list[Said](), request.query_params.getlist("call")
+    host, found, named = (
+        host_of(request),
+        list[DecisionView](),
+        request.query_params.getlist("call"),
+    )
     for name in named[:CALLS]:
         digest, _, run_id = name.partition(":")
-        said = await _said(host, run_id, digest)
-        if said is not None:
-            found.append(said)
-    waiting = [one for one in await host.pending(limit=CALLS) if _is_other(one.call, named)]
+        record = await _decision_about(host, run_id, digest)
+        if record is not None:
+            found.append(record)
+    waiting = [
+        question for question in await host.pending(limit=CALLS) if _is_other(question.call, named)
+    ]
     query = urlencode([("call", name) for name in named[:CALLS]])
     return {"said": found, "waiting": waiting, "query": query}
 
@@ -123,23 +129,23 @@ def _is_other(call: PendingCall, named: list[str]) -> bool:
     return f"{call.digest}:{call.run_id}" not in named
 
 
-async def _said(host: Host, run_id: str, digest: str) -> Said | None:
+async def _decision_about(host: Host, run_id: str, digest: str) -> DecisionView | None:
     try:
         hosted = await host.run(run_id)
         entries = await entries_of(host, hosted.listed)
     except (RunNotFoundError, UnknownAgentError, StoredDataError):
         return None
-    events = [event for one in entries for event in _about(one, digest)]
+    events = [event for entry in entries for event in _about(entry, digest)]
     if not events:
         return None
-    said = events[-1]
-    ref, by, at = tuple(said.get("ref", ())), said.get("by"), said.get("at")
+    latest = events[-1]
+    ref, by, at = tuple(latest.get("ref", ())), latest.get("by"), latest.get("at")
     for record in reversed(hosted.run.decisions):
         if (tuple(record.ref), record.by, record.at) == (ref, by, at):
             call = record.call
-            return Said(hosted, call, by or "", at, record.decision, call.tool_name)
-    tools = [one.tool_name for one in hosted.pending if one.digest == digest]
-    return Said(hosted, None, by or "", at, None, tools[0] if tools else "")
+            return DecisionView(hosted, call, by or "", at, record.decision, call.tool_name)
+    tools = [call.tool_name for call in hosted.pending if call.digest == digest]
+    return DecisionView(hosted, None, by or "", at, None, tools[0] if tools else "")
 
 
 def _about(entry: Entry, digest: str) -> Iterator[Mapping[str, Any]]:
@@ -147,8 +153,8 @@ def _about(entry: Entry, digest: str) -> Iterator[Mapping[str, Any]]:
     left: list[Any] = [entry.data]
     while left:
         match left.pop():
-            case {"digest": str(found), "decision": Mapping()} as said if found == digest:
-                yield said
+            case {"digest": str(found), "decision": Mapping()} as record if found == digest:
+                yield record
             case Mapping() as data:
                 left += [part for part in data.values() if isinstance(part, Mapping | list)]
             case list() as parts:

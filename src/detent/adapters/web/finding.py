@@ -109,19 +109,19 @@ async def entries_of(host: Host, listed: StoredRun) -> list[Entry]:
 
 def secret_in(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
     """The names of the arguments that nobody is shown, of any call in the run."""
-    asked = (name for call in hosted.pending for name in call.masked)
-    return frozenset((*asked, *(name for one in entries for name in secret_names(one.data))))
+    pending = (name for call in hosted.pending for name in call.masked)
+    return frozenset((*pending, *(name for entry in entries for name in secret_names(entry.data))))
 
 
 def plain_entries(hosted: HostedRun, entries: list[Entry], after: int = -1) -> dict[str, Any]:
     """The entries of a run behind one of them, as plain values in which no secret stands."""
     secret = secret_in(hosted, entries)
-    rows = [plain_entry(one, secret) for one in entries if one.position > after]
+    rows = [plain_entry(entry, secret) for entry in entries if entry.position > after]
     return {"run_id": hosted.listed.run_id, "entries": rows}
 
 
 def plain_entry(entry: Entry, secret: Collection[str]) -> dict[str, Any]:
     """An entry as plain values; arguments of these names are masked."""
     place = {"position": entry.position, "at": entry.at}
-    said = {"kind": entry.kind, "status": entry.status}
-    return {**place, **said, "data": masked_data(entry.data, secret)}
+    plain = {"kind": entry.kind, "status": entry.status}
+    return {**place, **plain, "data": masked_data(entry.data, secret)}

@@ -57,36 +57,36 @@ async def questions(request: Request) -> Response:
 async def _questions(request: Request) -> dict[str, Any]:
     agent = request.query_params.get("agent") or None
     found = await host_of(request).pending(agent=agent, before=cursor_in(request), limit=RUNS)
-    runs = {one.call.run_id for one in found}
+    runs = {question.call.run_id for question in found}
     more = found[-1].cursor if len(runs) == RUNS else None
-    shown = [_shown(one) for one in found]
-    return {"questions": shown, "more": more, "agent": agent, "mark": marked(found)}
+    questions = [_with_fields(question) for question in found]
+    return {"questions": questions, "more": more, "agent": agent, "mark": marked(found)}
 
 
 def marked(questions: Iterable[PendingQuestion]) -> str:
     """A short name for what waits: another one where anything else waits."""
-    digests = " ".join(one.call.digest for one in questions)
+    digests = " ".join(question.call.digest for question in questions)
     return hashlib.sha256(digests.encode()).hexdigest()[:16]
 
 
 @frozen
-class Shown:
+class QuestionView:
     """A question with what a page makes of it."""
 
-    asked: PendingQuestion
+    pending: PendingQuestion
     fields: tuple[Any, ...] = ()
     before: tuple[ChatMessage, ...] = ()
 
     @property
     def call(self) -> PendingCall:
         """The call that waits."""
-        return self.asked.call
+        return self.pending.call
 
     @property
     def is_short(self) -> bool:
         """Whether what came before can be shown without hiding what can be answered."""
         texts = (message.text or "" for message in self.before)
-        results = (one.text for message in self.before for one in message.tool_call_results)
+        results = (result.text for message in self.before for result in message.tool_call_results)
         return sum(map(len, (*texts, *results))) <= SHORT
 
     @property
@@ -103,8 +103,8 @@ class Shown:
         return changes({**call.former, **call.former_state}, {**call.arguments, **call.state})
 
 
-def _shown(question: PendingQuestion) -> Shown:
-    return Shown(question, fields_of(question.call))
+def _with_fields(question: PendingQuestion) -> QuestionView:
+    return QuestionView(question, fields_of(question.call))
 
 
 async def question(request: Request) -> Response:
@@ -112,11 +112,11 @@ async def question(request: Request) -> Response:
     run_id, digest = request.path_params["run_id"], request.path_params["digest"]
     found = await _find(request, run_id, digest)
     if found is None:
-        return await _gone(request, run_id, digest)
+        return await _after_question(request, run_id, digest)
     return page(request, "question.html", question=found, faults=(), entered={})
 
 
-async def _find(request: Request, run_id: str, digest: str) -> Shown | None:
+async def _find(request: Request, run_id: str, digest: str) -> QuestionView | None:
     try:
         hosted = await host_of(request).run(run_id)
     except (RunNotFoundError, UnknownAgentError):
@@ -124,13 +124,15 @@ async def _find(request: Request, run_id: str, digest: str) -> Shown | None:
     listed = hosted.listed
     for call in hosted.pending:
         if call.digest == digest:
-            asked = PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call)
-            said = [one for one in hosted.run.messages if one.role is not ChatRole.SYSTEM]
-            return Shown(asked, fields_of(call), tuple(said[-BEFORE:]))
+            pending = PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call)
+            messages = [
+                message for message in hosted.run.messages if message.role is not ChatRole.SYSTEM
+            ]
+            return QuestionView(pending, fields_of(call), tuple(messages[-BEFORE:]))
     return None
 
 
-async def _gone(request: Request, run_id: str, digest: str) -> Response:
+async def _after_question(request: Request, run_id: str, digest: str) -> Response:
     """What has become of a question that does not wait any more."""
     try:
         hosted = await host_of(request).run(run_id)
@@ -138,11 +140,11 @@ async def _gone(request: Request, run_id: str, digest: str) -> Response:
         return page(request, "refused.html", 404, text="There is no such run.", details=())
     except UnknownAgentError as error:
         return page(request, "refused.html", 404, text=str(error), details=())
-    said = hosted.run.decisions[-1:]
+    latest = hosted.run.decisions[-1:]
     details = [
-        f"the last decision in this run was {type(one.decision).__name__.lower()}, about "
-        f"{one.call.tool_name}, by {one.by or 'somebody'}"
-        for one in said
+        f"the last decision in this run was {type(record.decision).__name__.lower()}, about "
+        f"{record.call.tool_name}, by {record.by or 'somebody'}"
+        for record in latest
     ]
     text = "This question waits no longer: it was answered, or what would run has changed."
     return page(request, "refused.html", 409, text=text, details=details, run_id=run_id)
@@ -154,12 +156,12 @@ async def decide(request: Request) -> Response:
     run_id, digest = str(form.get("run_id", "")), str(form.get("digest", ""))
     found = await _find(request, run_id, digest)
     if found is None:
-        return await _gone(request, run_id, digest)
+        return await _after_question(request, run_id, digest)
     call, by = found.call, request.state.person.name
     text = str(form.get("text", "")).strip()
     match form.get("answer"):
         case "confirm":
-            scopes: dict[str, Scope] = {str(one): one for one in SCOPES}
+            scopes: dict[str, Scope] = {str(scope_name): scope_name for scope_name in SCOPES}
             remember = scopes.get(str(form.get("remember")), "call")
             decision = call.confirm(by=by, remember=remember)
         case "reject":
@@ -173,7 +175,7 @@ async def decide(request: Request) -> Response:
     return await _send(request, found, decision)
 
 
-async def _modify(request: Request, found: Shown, *, is_final: bool) -> Response:
+async def _modify(request: Request, found: QuestionView, *, is_final: bool) -> Response:
     form, call = request.state.form, found.call
     try:
         arguments = arguments_in(call, form)
@@ -191,12 +193,12 @@ async def _modify(request: Request, found: Shown, *, is_final: bool) -> Response
     return await _send(request, found, decision)
 
 
-def _again(request: Request, found: Shown, faults: list[str]) -> Response:
+def _again(request: Request, found: QuestionView, faults: list[str]) -> Response:
     entered = {name: str(value) for name, value in request.state.form.items()}
     return page(request, "question.html", 422, question=found, faults=faults, entered=entered)
 
 
-async def _said(
+async def _send_decision(
     request: Request, call: PendingCall, decision: ToolExecutionDecision
 ) -> Accepted | HostRefusal:
     """What the host makes of a decision of the person whose request it is."""
@@ -204,13 +206,13 @@ async def _said(
     return await host_of(request).send(call.run_id, whose)
 
 
-async def _send(request: Request, found: Shown, decision: ToolExecutionDecision) -> Response:
-    said = await _said(request, found.call, decision)
-    if isinstance(said, HostRefusal):
-        status = 422 if said.faults else 409
+async def _send(request: Request, found: QuestionView, decision: ToolExecutionDecision) -> Response:
+    answer = await _send_decision(request, found.call, decision)
+    if isinstance(answer, HostRefusal):
+        status = 422 if answer.faults else 409
         run_id = found.call.run_id
         return page(
-            request, "refused.html", status, text=said.text, details=said.faults, run_id=run_id
+            request, "refused.html", status, text=answer.text, details=answer.faults, run_id=run_id
         )
     return to_decided(request, [found.call])
 
@@ -218,12 +220,12 @@ async def _send(request: Request, found: Shown, decision: ToolExecutionDecision)
 async def decide_many(request: Request) -> Response:
     """Show the questions that were chosen, all of what would run; then decide them alike."""
     form = request.state.form
-    chosen: list[Shown] = []
+    chosen: list[QuestionView] = []
     for item in form.getlist("chosen"):
         digest, _, run_id = str(item).partition(":")
         found = await _find(request, run_id, digest)
         if found is None:
-            return await _gone(request, run_id, digest)
+            return await _after_question(request, run_id, digest)
         chosen.append(found)
     if not chosen:
         return page(request, "refused.html", 422, text="Nothing is chosen.", details=())
@@ -232,12 +234,16 @@ async def decide_many(request: Request) -> Response:
         return page(request, "many.html", questions=chosen)
     by, text = request.state.person.name, str(form.get("text", "")).strip() or None
     refused: list[str] = []
-    for one in chosen:
-        decision = one.call.confirm(by=by) if answer == "confirm" else one.call.reject(text, by=by)
-        said = await _said(request, one.call, decision)
+    for question in chosen:
+        decision = (
+            question.call.confirm(by=by)
+            if answer == "confirm"
+            else question.call.reject(text, by=by)
+        )
+        said = await _send_decision(request, question.call, decision)
         if isinstance(said, HostRefusal):
-            refused.append(f"{one.call.tool_name} of run {one.call.run_id}: {said.text}")
+            refused.append(f"{question.call.tool_name} of run {question.call.run_id}: {said.text}")
     if refused:
-        told = f"{len(chosen) - len(refused)} of {len(chosen)} were decided."
-        return page(request, "refused.html", 409, text=told, details=refused)
-    return to_decided(request, [one.call for one in chosen])
+        summary = f"{len(chosen) - len(refused)} of {len(chosen)} were decided."
+        return page(request, "refused.html", 409, text=summary, details=refused)
+    return to_decided(request, [question.call for question in chosen])

@@ -60,13 +60,13 @@ async def _run_events(host: Host, run_id: str, after: int | None) -> AsyncGenera
             aclosing(with_pauses(watched)) as seen_or_quiet,
         ):
             async for seen in seen_or_quiet:
-                yield _told(seen)
+                yield _event_text(seen)
         yield event("ended", run_id)
     except (RunNotFoundError, ValueError):
         yield event("gone", run_id)
 
 
-def _told(seen: Watched | None) -> str:
+def _event_text(seen: Watched | None) -> str:
     match seen:
         case None:
             return ": still here\n\n"

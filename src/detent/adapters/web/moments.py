@@ -51,15 +51,15 @@ def state_changes(before: Run[Any], after: Run[Any]) -> tuple[StateChange, ...]:
 
 
 def _state_changes(before: Run[Any], after: Run[Any]) -> Iterator[StateChange]:
-    for one in diff(before.state, after.state):
-        added = one.added
-        said = tuple(part for part in added or () if isinstance(part, ChatMessage))
-        if added is not None and len(said) == len(added):
-            yield StateChange(one.key, None, None, said)
+    for change in diff(before.state, after.state):
+        added = change.added
+        messages = tuple(part for part in added or () if isinstance(part, ChatMessage))
+        if added is not None and len(messages) == len(added):
+            yield StateChange(change.key, None, None, messages)
         elif added is not None:
-            yield StateChange(one.key, None, as_json(list(added), is_wide=True))
+            yield StateChange(change.key, None, as_json(list(added), is_wide=True))
         else:
-            yield StateChange(one.key, _json(one.before), _json(one.after))
+            yield StateChange(change.key, _json(change.before), _json(change.after))
 
 
 def _json(value: object) -> str | None:
@@ -109,7 +109,7 @@ class Moment:
 
 async def _moment(request: Request, template: str) -> Response:
     try:
-        seen = await _seen(request)
+        seen = await _moment_of(request)
     except RunNotFoundError:
         return page(request, "refused.html", 404, text="There is no such run.", details=())
     except (UnknownAgentError, StoredDataError) as error:
@@ -118,7 +118,7 @@ async def _moment(request: Request, template: str) -> Response:
     return await in_a_thread(partial(_moment_page, request, template, seen, agents))
 
 
-async def _seen(request: Request) -> Moment:
+async def _moment_of(request: Request) -> Moment:
     run_id, host = request.path_params["run_id"], host_of(request)
     now = await host.run(run_id)
     at = _place(request, now.listed.length)
@@ -150,8 +150,10 @@ def _moment_page(
 def _place(request: Request, length: int) -> int:
     """The position that is asked for, or the nearest; the last one without."""
     text = request.query_params.get("at", "")
-    asked = int(text) if text.isascii() and text.isdigit() and len(text) < len("1" * 18) else length
-    return min(asked, length - 1)
+    position = (
+        int(text) if text.isascii() and text.isdigit() and len(text) < len("1" * 18) else length
+    )
+    return min(position, length - 1)
 
 
 async def fork(request: Request) -> Response:

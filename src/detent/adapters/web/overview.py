@@ -106,8 +106,18 @@ async def overview(request: Request) -> Response:
     plots = (
         plot_of("Runs", "{:.0f}", days, counted(known.tally)),
         plot_of("Runs that failed", "{:.0f}", days, counted(known.tally, FAILED)),
-        plot_of("Mean cost of a run", "{:.4f}", days, _by(figures, lambda one: one.cost, _mean)),
-        plot_of("Time to answer", "{:.1f} s", days, _by(figures, lambda one: one.answer_s, median)),
+        plot_of(
+            "Mean cost of a run",
+            "{:.4f}",
+            days,
+            _by(figures, lambda run_figures: run_figures.cost, _mean),
+        ),
+        plot_of(
+            "Time to answer",
+            "{:.1f} s",
+            days,
+            _by(figures, lambda run_figures: run_figures.answer_s, median),
+        ),
         plot_of("Wait for humans", "{:.1f} s", days, _by(figures, _waited, median)),
     )
     values: dict[str, Any] = {"plots": plots, "read": len(figures), "read_a_day": READ}
@@ -124,8 +134,8 @@ def counted(tally: Tally, statuses: Container[str] | None = None) -> Mapping[tup
     return found
 
 
-def _waited(one: Figures) -> float | None:
-    return one.waited_s or None
+def _waited(run_figures: Figures) -> float | None:
+    return run_figures.waited_s or None
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -139,8 +149,8 @@ def _by(
 ) -> Mapping[tuple[int, str], float]:
     """Values by day and agent, of several one."""
     found: dict[tuple[int, str], list[float]] = {}
-    for one in figures:
-        value = value_of(one)
+    for run_figures in figures:
+        value = value_of(run_figures)
         if value is not None:
-            found.setdefault((one.day, one.agent), []).append(value)
+            found.setdefault((run_figures.day, run_figures.agent), []).append(value)
     return {key: together(values) for key, values in found.items()}

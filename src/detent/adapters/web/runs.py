@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from detent.adapters.system.threads_and_loops import in_a_thread
-from detent.adapters.web.decided import Said
+from detent.adapters.web.decided import DecisionView
 from detent.adapters.web.finding import entries_of, found_runs, host_of, plain_entries, secret_in
-from detent.adapters.web.inbox import Shown, cursor_in
+from detent.adapters.web.inbox import QuestionView, cursor_in
 from detent.adapters.web.rendering import base_of, page
 from detent.adapters.web.timeline import picture_of
 from detent.core.chat.messages import ChatMessage
@@ -72,16 +72,23 @@ async def _run(request: Request, template: str) -> Response:
 
 def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[Entry]) -> Response:
     listed, messages = hosted.listed, hosted.run.messages
-    asked = [
-        Shown(PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call))
+    questions = [
+        QuestionView(PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call))
         for call in hosted.pending
     ]
     values: dict[str, Any] = {
         "hosted": hosted,
-        "questions": asked,
+        "questions": questions,
         "decided": [
-            Said(hosted, one.call, one.by or "", one.at, one.decision, one.call.tool_name)
-            for one in hosted.run.decisions
+            DecisionView(
+                hosted,
+                record.call,
+                record.by or "",
+                record.at,
+                record.decision,
+                record.call.tool_name,
+            )
+            for record in hosted.run.decisions
         ],
         "messages": messages[-MESSAGES_MAX:],
         "earlier": max(0, len(messages) - MESSAGES_MAX),
@@ -109,9 +116,9 @@ async def begin(request: Request) -> Response:
     text, thread = str(form.get("text", "")).strip(), str(form.get("thread_id", "")).strip()
     if not text:
         return page(request, "refused.html", 422, text="There is nothing to say.", details=())
-    said, by = [ChatMessage.from_user(text)], request.state.person.name
+    messages, by = [ChatMessage.from_user(text)], request.state.person.name
     agent = str(form.get("agent", ""))
-    done = await host_of(request).start(agent, said, thread_id=thread or None, started_by=by)
+    done = await host_of(request).start(agent, messages, thread_id=thread or None, started_by=by)
     return _answered(request, done)
 
 
@@ -135,11 +142,11 @@ async def go_on(request: Request) -> Response:
     return await say(request, MessageReceived(ChatMessage.from_user(text), by=name))
 
 
-async def say(request: Request, said: Sent) -> Response:
+async def say(request: Request, content: Sent) -> Response:
     """Say something to the run that a form names."""
     run_id = str(request.state.form.get("run_id", ""))
     try:
-        done = await host_of(request).send(run_id, said)
+        done = await host_of(request).send(run_id, content)
     except RunNotFoundError as error:
         return page(request, "refused.html", 404, text=str(error), details=())
     return _answered(request, done, run_id)

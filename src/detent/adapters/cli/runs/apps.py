@@ -17,7 +17,7 @@ import click
 from attrs import evolve
 
 from detent.adapters.agent.agent import Agent
-from detent.adapters.cli.endings import told
+from detent.adapters.cli.endings import ending
 from detent.core.tools.tool import Tool
 from detent.ports.journal import Journal
 
@@ -33,7 +33,7 @@ def agents_at(app: str) -> list[Agent[Any, Any]]:
     Raises:
         ClickException: there are none.
     """
-    return [agent for _, agent in _named(app)]
+    return [agent for _, agent in _named_agents(app)]
 
 
 def agents_by_name(app: str) -> dict[str, Agent[Any, Any]]:
@@ -42,7 +42,7 @@ def agents_by_name(app: str) -> dict[str, Agent[Any, Any]]:
     Raises:
         ClickException: there are none, or two have one name.
     """
-    named = _named(app)
+    named = _named_agents(app)
     names = [name for name, _ in named]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise click.UsageError(
@@ -51,26 +51,28 @@ def agents_by_name(app: str) -> dict[str, Agent[Any, Any]]:
     return dict(named)
 
 
-def _named(app: str) -> list[tuple[str, Agent[Any, Any]]]:
+def _named_agents(app: str) -> list[tuple[str, Agent[Any, Any]]]:
     """The agents, each with what it is called."""
-    given = _given(app)
-    if isinstance(given, Mapping):
-        pairs = [(str(name), one) for name, one in given.items()]
+    content = _content_at(app)
+    if isinstance(content, Mapping):
+        pairs = [(str(name), agent) for name, agent in content.items()]
     else:
-        several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-        pairs = [(one.assembly.name, one) for one in several if isinstance(one, Agent)]
+        several = (
+            content if isinstance(content, Iterable) and not isinstance(content, str) else [content]
+        )
+        pairs = [(agent.assembly.name, agent) for agent in several if isinstance(agent, Agent)]
         if len(pairs) == 1:  # one without a name is called as it is in its module
-            ((name, one),) = pairs
-            pairs = [(name or app.partition(":")[2] or USUAL[-1], one)]
-    agents = [(name, one) for name, one in pairs if isinstance(one, Agent)]
+            ((name, agent),) = pairs
+            pairs = [(name or app.partition(":")[2] or USUAL[-1], agent)]
+    agents = [(name, agent) for name, agent in pairs if isinstance(agent, Agent)]
     if not agents:
         raise click.UsageError(
-            f"{app} is no agent, no list of agents, and nothing that makes one: {given!r:.80}"
+            f"{app} is no agent, no list of agents, and nothing that makes one: {content!r:.80}"
         )
     return agents
 
 
-def _given(app: str) -> object:
+def _content_at(app: str) -> object:
     """What stands there, or what the function that does so makes."""
     module_name, _, name = app.partition(":")
     _require_module_name(app, module_name, name or USUAL[-1])
@@ -81,14 +83,14 @@ def _given(app: str) -> object:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise _fault(app, error) from error
-        hint = _module_meant(module_name, name)
+        hint = _module_suggestion(module_name, name)
         raise click.UsageError(f"{app}: there is no module {module_name!r}{hint}") from error
     except Exception as error:
         raise _fault(app, error) from error
-    names = [name] if name else [one for one in USUAL if hasattr(module, one)]
+    names = [name] if name else [usual for usual in USUAL if hasattr(module, usual)]
     if not names or not hasattr(module, names[0]):
         wanted = repr(name) if name else " or ".join(map(repr, USUAL))
-        hint = _meant(module, module_name, name)
+        hint = _name_suggestion(module, module_name, name)
         raise click.UsageError(f"{app}: module {module_name!r} has no {wanted}{hint}")
     found = getattr(module, names[0])
     if not _makes(found):
@@ -99,7 +101,7 @@ def _given(app: str) -> object:
         raise _fault(app, error) from error
 
 
-def _meant(module: ModuleType, module_name: str, name: str) -> str:
+def _name_suggestion(module: ModuleType, module_name: str, name: str) -> str:
     """Which name of the module may have been meant: one like it, or that of an agent."""
     public = [each for each in vars(module) if not each.startswith("_")]
     found = get_close_matches(name, public, n=1)
@@ -107,11 +109,11 @@ def _meant(module: ModuleType, module_name: str, name: str) -> str:
     return f"; did you mean {module_name}:{found[0]}?" if found else ""
 
 
-def _module_meant(module_name: str, name: str) -> str:
+def _module_suggestion(module_name: str, name: str) -> str:
     """Which module of this folder may have been meant, or where they are looked for."""
     here = Path.cwd()
-    known = [one.stem for one in sorted(here.glob("*.py"))]
-    known += [one.parent.name for one in sorted(here.glob("*/__init__.py"))]
+    known = [path.stem for path in sorted(here.glob("*.py"))]
+    known += [path.parent.name for path in sorted(here.glob("*/__init__.py"))]
     if found := get_close_matches(module_name.partition(".")[0], known, n=1):
         return f"; did you mean {found[0]}{f':{name}' if name else ''}?"
     has = f"which has {', '.join(known[:9])}" if known else "which has no Python file"
@@ -137,10 +139,10 @@ def _require_module_name(app: str, module: str, name: str) -> None:
 def _fault(app: str, error: Exception) -> click.ClickException:
     """What is wrong with the agents' own code, and on which of its lines."""
     if isinstance(error, SyntaxError):
-        return told(f"{app}: {error.filename}:{error.lineno}: {error.msg}")
-    frames = [one for one in extract_tb(error.__traceback__) if _is_of_user(one.filename)]
+        return ending(f"{app}: {error.filename}:{error.lineno}: {error.msg}")
+    frames = [frame for frame in extract_tb(error.__traceback__) if _is_of_user(frame.filename)]
     where = f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
-    return told(f"{app}: {where}{type(error).__name__}: {error}")
+    return ending(f"{app}: {where}{type(error).__name__}: {error}")
 
 
 def _is_of_user(file: str) -> bool:
@@ -191,5 +193,7 @@ def agent_for(app: str | None, name: str, store: Journal, what: str) -> Agent[An
 
 def journal_of_app(app: str) -> Journal | None:
     """The journal that all agents there have; None if they have none, or several."""
-    found = {id(one): one for one in (agent.assembly.journal for agent in agents_at(app))}
+    found = {
+        id(journal): journal for journal in (agent.assembly.journal for agent in agents_at(app))
+    }
     return next(iter(found.values())) if len(found) == 1 else None

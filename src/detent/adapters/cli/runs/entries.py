@@ -38,13 +38,13 @@ class Reader:
 
     def _learn(self, value: Any) -> None:
         if isinstance(value, list):
-            for one in value:
-                self._learn(one)
+            for part in value:
+                self._learn(part)
         elif isinstance(value, dict):
             for name in ("secret", "masked"):
-                said = value.get(name)
-                if isinstance(said, list):
-                    self._secret.update(one for one in said if isinstance(one, str))
+                names = value.get(name)
+                if isinstance(names, list):
+                    self._secret.update(part for part in names if isinstance(part, str))
             self._learn(list(value.values()))
 
 

@@ -79,16 +79,16 @@ def verify(*, run_ids: tuple[str, ...], store: Journal, app: str | None, as_json
     With --app each is replayed as well, and held against its chain where the journal is audited.
     The exit code is 1 where one is not as it should be.
     """
-    names = [run_named(store, one) for one in run_ids]
+    names = [run_named(store, beginning) for beginning in run_ids]
     checked: list[dict[str, Any]] = []
     for name in names or [run.run_id for run in every_run(store)]:
         problem = _problem(store, app, name)
         checked.append({"run_id": name, "whole": problem is None, "problem": problem})
-    bad = [one for one in checked if not one["whole"]]
+    bad = [beginning for beginning in checked if not beginning["whole"]]
     if as_json:
         put_json({"runs": checked, "damaged": len(bad)})
-    for one in bad:
-        say(f"run {one['run_id']}: {one['problem']}")
+    for beginning in bad:
+        say(f"run {beginning['run_id']}: {beginning['problem']}")
     say(f"{len(checked)} runs are read, {len(bad)} of them are damaged")
     if bad:
         raise click.exceptions.Exit(FAILED)

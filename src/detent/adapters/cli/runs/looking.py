@@ -11,7 +11,7 @@ import click
 from attrs import asdict
 from rich.console import Console
 
-from detent.adapters.cli.endings import NOT_FOUND, told
+from detent.adapters.cli.endings import NOT_FOUND, ending
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
 from detent.adapters.cli.runs.options import app_option, json_option, place_option, run_argument
@@ -26,7 +26,7 @@ from detent.adapters.cli.runs.printing import (
 )
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import every_run, is_driven, run_named
-from detent.adapters.cli.runs.stores import shown as name_of
+from detent.adapters.cli.runs.stores import store_text as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import Story, story_of
@@ -115,7 +115,7 @@ def pending(
     digest that a decision carries.
     """
     if run_id is None and isinstance(store, RemoteHost):
-        found = [_of_host(one) for one in store.pending(limit)]
+        found = [_of_host(question) for question in store.pending(limit)]
         _put_pending(found, name_of(store), store.option, as_json=as_json)
         return
     if run_id is not None:
@@ -126,13 +126,13 @@ def pending(
         ids += [run.run_id for run, _ in zip(busy, range(limit - len(ids)), strict=False)]
     needs = "" if app else " --app module:name"
     needs = store.option if isinstance(store, RemoteHost) else needs
-    found = [one for each in ids for one in _waiting(store, each, app)]
+    found = [question for each in ids for question in _waiting(store, each, app)]
     _put_pending(found, name_of(store), needs, as_json=as_json)
 
 
-def _of_host(asked: dict[str, Any]) -> dict[str, Any]:
+def _of_host(question: dict[str, Any]) -> dict[str, Any]:
     """A question of a host, as plain values."""
-    return {**asked["call"], "agent": asked["agent"], "asked_at": asked["cursor"][0]}
+    return {**question["call"], "agent": question["agent"], "asked_at": question["cursor"][0]}
 
 
 def _put_pending(
@@ -144,7 +144,7 @@ def _put_pending(
         return
     if not found:
         say(f"Nobody is waited for in {where}.")
-    put_lines([line for one in found for line in _question(one)])
+    put_lines([line for question in found for line in _question(question)])
     if found:
         run_id = shlex.quote(found[0]["run_id"])
         digest = found[0].get("digest")
@@ -157,11 +157,11 @@ def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any
     """The calls of a run that wait, as plain values."""
     if isinstance(store, RemoteHost):
         agent = store.agent_of(run_id)
-        return [{**one.to_dict(), "agent": agent} for one in store.waiting(run_id).calls]
+        return [{**pending.to_dict(), "agent": agent} for pending in store.waiting(run_id).calls]
     story = required_story(store, run_id)
     if app is not None:
         calls = agent_for(app, story.agent, store, "look into").pending(run_id)
-        return [{**one.to_dict(), "agent": story.agent} for one in calls]
+        return [{**pending.to_dict(), "agent": story.agent} for pending in calls]
     return [
         {
             "run_id": run_id,
@@ -184,22 +184,28 @@ def _expiry(asked_at: float | None, expires_s: float | None) -> float | None:
     return None if asked_at is None or expires_s is None else asked_at + expires_s
 
 
-def _question(one: dict[str, Any]) -> list[Line]:
-    inside = "".join(f" > {name}" for name in one["agents"])
-    since = f", asked {age(one['asked_at'])}" if one.get("asked_at") else ""
-    until = f", lapses {moment(one['expires_at'])}" if one.get("expires_at") else ""
-    lines = [(f"{one['run_id']}{inside}  {one['tool_name']}{since}{until}", "bold yellow")]
-    lines += [(f"  {name} = {compact(value)}", "") for name, value in one["arguments"].items()]
+def _question(question: dict[str, Any]) -> list[Line]:
+    inside = "".join(f" > {name}" for name in question["agents"])
+    since = f", asked {age(question['asked_at'])}" if question.get("asked_at") else ""
+    until = f", lapses {moment(question['expires_at'])}" if question.get("expires_at") else ""
+    lines = [
+        (f"{question['run_id']}{inside}  {question['tool_name']}{since}{until}", "bold yellow")
+    ]
+    lines += [(f"  {name} = {compact(value)}", "") for name, value in question["arguments"].items()]
     lines += [
         (f"  {name} = {compact(value)}  (from the state)", "")
-        for name, value in one.get("state", {}).items()
+        for name, value in question.get("state", {}).items()
     ]
-    lines += [(f"  why: {one['reason']}", "dim")] if one["reason"] else []
-    lines += [(f"  digest: {one['digest'][:DIGEST_SHOWN]}", "dim")] if one.get("digest") else []
+    lines += [(f"  why: {question['reason']}", "dim")] if question["reason"] else []
+    lines += (
+        [(f"  digest: {question['digest'][:DIGEST_SHOWN]}", "dim")]
+        if question.get("digest")
+        else []
+    )
     return [*lines, ("", "")]
 
 
-def shown(call: PendingCall) -> list[Line]:
+def question_lines(call: PendingCall) -> list[Line]:
     """A question, as `pending` shows it."""
     return _question({**call.to_dict(), "agents": call.agents})
 
@@ -224,7 +230,9 @@ def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:
         case "cost":
             lines = costs(story)
         case "entries":
-            rows = [[str(value) for value in _entry_row(one)] for one in entries_of(store, name)]
+            rows = [
+                [str(value) for value in _entry_row(entry)] for entry in entries_of(store, name)
+            ]
             lines = table(("AT", "WHEN", "KIND", "STATUS", "DATA"), rows, console)
         case _:
             lines = tree(story)
@@ -235,7 +243,7 @@ def required_story(store: Journal, run_id: str) -> Story:
     """The story of a run. Raises ClickException where there is no such run."""
     story = story_of(run_id, store.read(run_id))
     if story is None:
-        raise told(f"there is no run {run_id!r}", NOT_FOUND)
+        raise ending(f"there is no run {run_id!r}", NOT_FOUND)
     return story
 
 

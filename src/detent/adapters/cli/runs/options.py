@@ -76,7 +76,7 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
         place = ctx.params.get("store") or own_store()
         store = RemoteHost(url, _token(tokens)) if url else store_at(place)
         found = ids_that_begin(store, incomplete)
-        return [CompletionItem(one) for one, _ in zip(found, range(SHOWN), strict=False)]
+        return [CompletionItem(run_id) for run_id, _ in zip(found, range(SHOWN), strict=False)]
     except (click.ClickException, DetentError, OSError):
         return []
 

@@ -34,15 +34,15 @@ def put_json(value: object) -> None:
 def put_lines(lines: Iterable[Line], console: Console | None = None) -> None:
     """Lines for people; by a pager where they are more than a terminal shows."""
     console = console or Console()
-    shown = list(lines)
-    is_long = sum(text.count("\n") + 1 for text, _ in shown) >= console.height
+    all_lines = list(lines)
+    is_long = sum(text.count("\n") + 1 for text, _ in all_lines) >= console.height
     if not (console.is_terminal and sys.stdin.isatty() and is_long):
-        for text, style in shown:
+        for text, style in all_lines:
             put(console, text, style)
         return
     os.environ.setdefault("LESS", "FRX")
     with console.pager(styles=not console.no_color):
-        for text, style in shown:
+        for text, style in all_lines:
             put(console, text, style)
 
 

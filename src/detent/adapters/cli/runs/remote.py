@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 import click
 from attrs import asdict, frozen
 
-from detent.adapters.cli.endings import FAILED, NOT_FOUND, REFUSED, told
+from detent.adapters.cli.endings import FAILED, NOT_FOUND, REFUSED, ending
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.ports.journal import Checkpoint, Entry, RunNotFoundError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
@@ -82,15 +82,15 @@ class RemoteHost:
             found = self._get(f"entries/{_segment(run_id)}", after=start - 1)["entries"]
         except RunNotFoundError:
             return
-        for one in found:
-            yield Entry(**one)
+        for entry in found:
+            yield Entry(**entry)
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """As the port `Journal` says."""
-        asked = asdict(query, filter=lambda field, value: value is not None)
+        filters = asdict(query, filter=lambda field, value: value is not None)
         if query.before is not None:
-            asked["before"] = json.dumps(query.before)
-        return [_listed(**one) for one in self._get("runs", **asked)["runs"]]
+            filters["before"] = json.dumps(query.before)
+        return [_listed(**listed) for listed in self._get("runs", **filters)["runs"]]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """None: they are a matter of the store."""
@@ -114,7 +114,7 @@ class RemoteHost:
         """
         found = self._get(f"run/{_segment(run_id)}")
         calls = tuple(map(PendingCall.from_dict, found["pending"]))
-        return Waiting(calls, frozenset(found["tools"]).union(one.tool_name for one in calls))
+        return Waiting(calls, frozenset(found["tools"]).union(call.tool_name for call in calls))
 
     def agent_of(self, run_id: str) -> str:
         """The name of the agent whose run it is. Raises RunNotFoundError."""
@@ -146,24 +146,24 @@ class RemoteHost:
         after, since, tries = start - 1, time.monotonic(), 0
         while tries < TRIES:
             try:
-                for name, data in self._events(run_id, after, _left(since, timeout_s)):
+                for name, data in self._events(run_id, after, _time_left(since, timeout_s)):
                     tries = 0
                     if name == "gone":
-                        raise told(f"run {run_id!r} has been deleted", NOT_FOUND)
+                        raise ending(f"run {run_id!r} has been deleted", NOT_FOUND)
                     if name == "ended":
                         return
                     if name == "entry":
                         entry = json.loads(data)
                         after, since = entry["position"], time.monotonic()
                         yield entry
-                    if timeout_s is not None and _left(since, timeout_s) == 0:
+                    if timeout_s is not None and _time_left(since, timeout_s) == 0:
                         return
             except _Broken:
-                if timeout_s is not None and _left(since, timeout_s) == 0:
+                if timeout_s is not None and _time_left(since, timeout_s) == 0:
                     return
             tries += 1
             time.sleep(PAUSE_S)
-        raise told(f"{self._url} breaks off again and again", FAILED)
+        raise ending(f"{self._url} breaks off again and again", FAILED)
 
     def _events(self, run_id: str, after: int, left_s: float | None) -> Iterator[tuple[str, str]]:
         """Events of a run by name, with what they say; one without a name says that all is well."""
@@ -197,8 +197,8 @@ class RemoteHost:
     def _get(self, path: str, **query: Any) -> Any:
         return self._ask("GET", path, params=query)
 
-    def _post(self, path: str, said: Mapping[str, Any]) -> Any:
-        return self._ask("POST", path, json=said)
+    def _post(self, path: str, content: Mapping[str, Any]) -> Any:
+        return self._ask("POST", path, json=content)
 
     def _ask(self, method: str, path: str, **options: Any) -> Any:
         import httpx
@@ -208,7 +208,7 @@ class RemoteHost:
                 return self._result(client.request(method, f"{self._url}/api/{path}", **options))
         except httpx.TransportError as error:
             why = str(error) or type(error).__name__
-            raise told(f"the host at {self._url} does not answer: {why}", FAILED) from None
+            raise ending(f"the host at {self._url} does not answer: {why}", FAILED) from None
 
     @contextmanager
     def _client(self) -> Generator[httpx.Client]:
@@ -229,10 +229,10 @@ class RemoteHost:
             ClickException: it was refused, or comes from somebody else than a host.
         """
         try:
-            said = answer.json()
+            content = answer.json()
         except ValueError:
-            said = None
-        match said:
+            content = None
+        match content:
             case {"error": {"why": "unknown_run", "text": str(text)}}:
                 raise RunNotFoundError(text)
             case {"error": {"text": str(text), "faults": list(faults)}}:
@@ -242,13 +242,13 @@ class RemoteHost:
                 elif is_nobody:
                     text = f"{self._url} does not know this token"
                 code = REFUSED if answer.is_client_error else FAILED
-                more = (one for one in map(str, faults) if one not in text)
-                raise told("; ".join([text, *more]), code)
+                more = (fault for fault in map(str, faults) if fault not in text)
+                raise ending("; ".join([text, *more]), code)
             case dict() if answer.is_success:
-                return said
+                return content
             case _:
                 status = f"HTTP {answer.status_code}"
-                raise told(f"what answers at {self._url} is no host of Detent ({status})", FAILED)
+                raise ending(f"what answers at {self._url} is no host of Detent ({status})", FAILED)
 
 
 class _Broken(Exception):  # noqa: N818 - it is no fault of anybody
@@ -264,7 +264,7 @@ def _segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def _left(since: float, timeout_s: float | None) -> float | None:
+def _time_left(since: float, timeout_s: float | None) -> float | None:
     """How much of a time is left."""
     return None if timeout_s is None else max(0.0, since + timeout_s - time.monotonic())
 

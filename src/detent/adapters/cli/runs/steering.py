@@ -17,10 +17,10 @@ from detent.adapters.cli.endings import (
     FAILED,
     REFUSED,
     WAITING,
-    told,
+    ending,
 )
 from detent.adapters.cli.runs.apps import agent_for
-from detent.adapters.cli.runs.looking import DIGEST_SHOWN, required_story, shown
+from detent.adapters.cli.runs.looking import DIGEST_SHOWN, question_lines, required_story
 from detent.adapters.cli.runs.options import (
     app_option,
     json_option,
@@ -69,7 +69,7 @@ TRIES = 20
 @click.option("--by", metavar="NAME", help="Who decides. [default: the name of the user]")
 @json_option
 def decide(
-    *, run_id: str, call: str | None, store: Journal, app: str | None, as_json: bool, **said: Any
+    *, run_id: str, call: str | None, store: Journal, app: str | None, as_json: bool, **options: Any
 ) -> None:
     """Decide about a call that waits: CALL is its id or its tool, if more than one waits.
 
@@ -79,62 +79,62 @@ def decide(
     """
     name = run_named(store, run_id)
     if isinstance(store, RemoteHost):
-        _decide_over(store, name, call, said, as_json=as_json)
+        _decide_over(store, name, call, options, as_json=as_json)
         return
     agent = agent_for(app, required_story(store, name).agent, store, "decide about")
     waiting = agent.pending(name)
-    one = _meant(waiting, name, call, agent.spec.tools, store)
-    decision = _decision(one, said, as_json=as_json)
+    pending = _pending_call(waiting, name, call, agent.spec.tools, store)
+    decision = _decision(pending, options, as_json=as_json)
     left = agent.decide(name, decision)
-    _put_decided(one, left, as_json=as_json)
+    _put_decided(pending, left, as_json=as_json)
 
 
 def _decide_over(
-    host: RemoteHost, run_id: str, call: str | None, said: dict[str, Any], *, as_json: bool
+    host: RemoteHost, run_id: str, call: str | None, options: dict[str, Any], *, as_json: bool
 ) -> None:
     """Decide at a host, which knows by the token who it is, and goes on with the run."""
-    if said["by"] is not None:
+    if options["by"] is not None:
         raise click.UsageError("--by is for a store: a host knows who you are by your token")
     waiting = host.waiting(run_id)
-    one = _meant(waiting.calls, run_id, call, waiting.tools, host)
-    by = host.decide(run_id, _decision(one, said, as_json=as_json))
-    left = [each for each in host.waiting(run_id).calls if each.digest != one.digest]
+    pending = _pending_call(waiting.calls, run_id, call, waiting.tools, host)
+    by = host.decide(run_id, _decision(pending, options, as_json=as_json))
+    left = [each for each in host.waiting(run_id).calls if each.digest != pending.digest]
     see = f"detent runs watch {shlex.quote(run_id)}{host.option}"
     more = f" by {by}; the host goes on with it, see {see}"
-    _put_decided(one, left, more, as_json=as_json)
+    _put_decided(pending, left, more, as_json=as_json)
 
 
-def _require_seen(one: PendingCall, said: dict[str, Any], *, as_json: bool) -> None:
+def _require_seen(pending: PendingCall, options: dict[str, Any], *, as_json: bool) -> None:
     """A yes is to what somebody has seen. Meanwhile that may have lapsed, and another call wait."""
-    digest = said["digest"]
+    digest = options["digest"]
     if digest is not None:
-        if len(digest) < DIGEST_LEAST or not one.digest.startswith(digest):
-            text = f"what waits in run {one.run_id} is not what was shown: look again"
-            raise told(text, REFUSED)
+        if len(digest) < DIGEST_LEAST or not pending.digest.startswith(digest):
+            text = f"what waits in run {pending.run_id} is not what was shown: look again"
+            raise ending(text, REFUSED)
         return
-    if said["reject"] or said["unseen"]:
+    if options["reject"] or options["unseen"]:
         return
-    put_lines(shown(one))
+    put_lines(question_lines(pending))
     if sys.stdin.isatty() and not as_json:
         if not click.confirm("Is it about this?", err=True):
-            raise told("nothing is decided", REFUSED)
+            raise ending("nothing is decided", REFUSED)
         return
-    raise told(f"if it is about this, say so: --digest {one.digest[:DIGEST_SHOWN]}", REFUSED)
+    raise ending(f"if it is about this, say so: --digest {pending.digest[:DIGEST_SHOWN]}", REFUSED)
 
 
 def _put_decided(
-    one: PendingCall, left: Sequence[PendingCall], more: str = "", *, as_json: bool
+    pending: PendingCall, left: Sequence[PendingCall], more: str = "", *, as_json: bool
 ) -> None:
     if as_json:
         calls = [each.to_dict() for each in left]
-        put_json({"run_id": one.run_id, "decided": one.to_dict(), "pending": calls})
+        put_json({"run_id": pending.run_id, "decided": pending.to_dict(), "pending": calls})
         return
     wait = "1 call still waits" if len(left) == 1 else f"{len(left)} calls still wait"
-    say(f"run {one.run_id}: {one.tool_name} is decided about{more}; {wait}")
-    put_lines([line for each in left for line in shown(each)])
+    say(f"run {pending.run_id}: {pending.tool_name} is decided about{more}; {wait}")
+    put_lines([line for each in left for line in question_lines(each)])
 
 
-def _meant(
+def _pending_call(
     waiting: tuple[PendingCall, ...],
     run_id: str,
     call: str | None,
@@ -143,58 +143,60 @@ def _meant(
 ) -> PendingCall:
     """The call that is meant. The model writes the ids: none of them passes for a tool's name."""
     found = [
-        one
-        for one in waiting
-        if call in {None, one.tool_name} or (call == one.call_id not in tools)
+        pending
+        for pending in waiting
+        if call in {None, pending.tool_name} or (call == pending.call_id not in tools)
     ]
     if len(found) == 1:
         return found[0]
     if not found:
         named = "no call" if call is None else f"no call {call}"
         decided = _decided_before(required_story(store, run_id), call)
-        raise told(f"in run {run_id} {named} waits for a human{decided}", REFUSED)
-    names = ", ".join(f"{one.tool_name} ({one.call_id})" for one in found)
+        raise ending(f"in run {run_id} {named} waits for a human{decided}", REFUSED)
+    names = ", ".join(f"{pending.tool_name} ({pending.call_id})" for pending in found)
     raise click.UsageError(f"more than one call waits, say which: {names}")
 
 
 def _decided_before(story: Story, call: str | None) -> str:
     """What was said of the last call that is meant, and by whom: somebody was faster."""
     calls = [
-        one
+        decided
         for turn in story.every_turn
-        for one in turn.calls
-        if one.decided_at is not None and call in {None, one.tool, one.call_id}
+        for decided in turn.calls
+        if decided.decided_at is not None and call in {None, decided.tool, decided.call_id}
     ]
     return f": {calls[-1].tool} was {calls[-1].said[-1]}" if calls and calls[-1].said else ""
 
 
-def _decision(one: PendingCall, said: dict[str, Any], *, as_json: bool) -> ToolExecutionDecision:
+def _decision(
+    pending: PendingCall, options: dict[str, Any], *, as_json: bool
+) -> ToolExecutionDecision:
     """What is said of a call, if it is the one that was seen."""
     ways = (
-        said["confirm"],
-        said["reject"],
-        said["modify"] is not None,
-        said["respond"] is not None,
+        options["confirm"],
+        options["reject"],
+        options["modify"] is not None,
+        options["respond"] is not None,
     )
     if sum(ways) != 1:
         raise click.UsageError("decide by one of --confirm, --reject, --modify and --respond")
-    by = said["by"] or getpass.getuser()
-    if said["modify"] is not None:
-        arguments = _arguments(one, said["modify"])
+    by = options["by"] or getpass.getuser()
+    if options["modify"] is not None:
+        arguments = _arguments(pending, options["modify"])
         if not as_json:
-            secret = [name for name, value in one.arguments.items() if value == MASK]
-            say(f"{one.tool_name} is to run with {compact(masked(arguments, secret))}")
-        _require_seen(one, said, as_json=as_json)
-        return one.modify(arguments, said["reason"], by=by)
-    _require_seen(one, said, as_json=as_json)
-    if said["respond"] is not None:
-        return one.respond(said["respond"], by=by)
-    if said["reject"]:
-        return one.reject(said["reason"], by=by)
-    return one.confirm(by=by, remember=said["remember"])
+            secret = [name for name, value in pending.arguments.items() if value == MASK]
+            say(f"{pending.tool_name} is to run with {compact(masked(arguments, secret))}")
+        _require_seen(pending, options, as_json=as_json)
+        return pending.modify(arguments, options["reason"], by=by)
+    _require_seen(pending, options, as_json=as_json)
+    if options["respond"] is not None:
+        return pending.respond(options["respond"], by=by)
+    if options["reject"]:
+        return pending.reject(options["reason"], by=by)
+    return pending.confirm(by=by, remember=options["remember"])
 
 
-def _arguments(one: PendingCall, text: str) -> dict[str, Any]:
+def _arguments(pending: PendingCall, text: str) -> dict[str, Any]:
     """All arguments: the changed, and of the others a secret one as the mask that stands for it."""
     try:
         changed = json.loads(text)
@@ -202,9 +204,9 @@ def _arguments(one: PendingCall, text: str) -> dict[str, Any]:
         raise click.UsageError(f"--modify is an object of JSON: {error}") from error
     if not isinstance(changed, dict):
         raise click.UsageError("--modify is an object of JSON: the arguments that change")
-    arguments = {name: thaw(value) for name, value in one.arguments.items()} | changed
-    if faults := one.faults(arguments):
-        raise told("; ".join(faults), REFUSED)
+    arguments = {name: thaw(value) for name, value in pending.arguments.items()} | changed
+    if faults := pending.faults(arguments):
+        raise ending("; ".join(faults), REFUSED)
     return arguments
 
 
@@ -228,10 +230,10 @@ def resume(
     result = agent.resume(
         name, Show(console), raise_at_break_point=False, wait=wait, take_over=take_over
     )
-    ended(result, console, as_json=as_json)
+    end_with(result, console, as_json=as_json)
 
 
-def ended(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> None:
+def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> None:
     """Say what a run has come to, and end with its code."""
     used = result.token_usage
     if as_json:
@@ -245,7 +247,7 @@ def ended(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> 
                 "cost": result.cost or None,
             }
         )
-    names = ", ".join(dict.fromkeys(one.tool_name for one in result.pending))
+    names = ", ".join(dict.fromkeys(call.tool_name for call in result.pending))
     waits = f"it waits for a human: {names}; see detent runs pending {result.run_id}"
     outcome = result.exit_reason or (waits if names else "it waits")
     put(console, f"run {result.run_id}: {outcome}", "bold")
@@ -318,7 +320,7 @@ def _write(
         raise click.UsageError(SEALED)
     for left in reversed(range(TRIES)):
         if story.status in ENDED:
-            raise told(f"run {name} has ended already: it is {story.status}", REFUSED)
+            raise ending(f"run {name} has ended already: it is {story.status}", REFUSED)
         status, listing = story.status, None
         if is_end:
             status, listing = "done", Listing(story.agent, story.thread_id)

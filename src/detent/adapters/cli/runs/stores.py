@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from attrs import evolve
 
-from detent.adapters.cli.endings import NOT_FOUND, told
+from detent.adapters.cli.endings import NOT_FOUND, ending
 from detent.adapters.cli.runs.apps import agents_at
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
@@ -49,7 +49,7 @@ def store_at(url: str, *, make: bool = False) -> Journal:
             return DirectoryJournal(path)
         if not is_folder and (make or path.is_file()):
             return SQLiteJournal(path)
-        raise told(f"there is no store at {path}; a store is {FORMS}", NOT_FOUND)
+        raise ending(f"there is no store at {path}; a store is {FORMS}", NOT_FOUND)
     raise click.UsageError(f"{url!r} is no store; one is {FORMS}")
 
 
@@ -66,7 +66,7 @@ def own_store() -> str:
     return str(folder / "runs.db")
 
 
-def shown(store: Journal) -> str:
+def store_text(store: Journal) -> str:
     """A store, as people name it; never with what it is reached by."""
     is_told = type(store).__repr__ is not object.__repr__
     return repr(store) if is_told else type(store).__name__
@@ -84,8 +84,8 @@ def run_named(store: Journal, beginning: str) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        text = f"there is no run {beginning!r} in {shown(store)}; detent runs list shows those"
-        raise told(text, NOT_FOUND)
+        text = f"there is no run {beginning!r} in {store_text(store)}; detent runs list shows those"
+        raise ending(text, NOT_FOUND)
     names = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
     raise click.UsageError(f"{beginning!r} could be more than one run: {names}")
 
@@ -97,10 +97,10 @@ def ids_that_begin(store: Journal, beginning: str) -> Iterator[str]:
 
 def every_run(store: Journal, query: RunQuery | None = None) -> Iterator[StoredRun]:
     """All runs that a query asks for, page by page."""
-    asked = query or RunQuery()
-    before = asked.before
+    filters = query or RunQuery()
+    before = filters.before
     while True:
-        page = store.runs(evolve(asked, before=before, limit=PAGE))
+        page = store.runs(evolve(filters, before=before, limit=PAGE))
         yield from page
         if len(page) < PAGE:
             return

@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 
 from detent.adapters.agent.records.proofs import replay_problem
-from detent.adapters.cli.endings import FAILED, told
+from detent.adapters.cli.endings import FAILED, ending
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.looking import required_story
 from detent.adapters.cli.runs.options import (
@@ -17,7 +17,7 @@ from detent.adapters.cli.runs.options import (
     store_option,
 )
 from detent.adapters.cli.runs.printing import Line, put_json, put_lines, say, short
-from detent.adapters.cli.runs.steering import ended
+from detent.adapters.cli.runs.steering import end_with
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show
 from detent.adapters.drivers.history import Runs
@@ -52,15 +52,18 @@ def fork(
     """Begin a new run as another one was after some of its entries. Needs --app."""
     name = run_named(store, run_id)
     agent = agent_for(app, required_story(store, name).agent, store, "fork")
-    said = [] if message is None else [ChatMessage.from_user(message)]
-    snapshot = Runs(agent.assembly.required_journal, agent.spec).fork(name, at, messages=said)
+    messages = [] if message is None else [ChatMessage.from_user(message)]
+    snapshot = Runs(agent.assembly.required_journal, agent.spec).fork(name, at, messages=messages)
     console = Console(stderr=as_json)
     if drives:
-        shown = Show(console)
+        show_pieces = Show(console)
         result = agent.run(
-            snapshot=snapshot, streaming_callback=shown, run_id=new_id, raise_at_break_point=False
+            snapshot=snapshot,
+            streaming_callback=show_pieces,
+            run_id=new_id,
+            raise_at_break_point=False,
         )
-        ended(result, console, as_json=as_json)
+        end_with(result, console, as_json=as_json)
         return
     handle = agent.begin(snapshot=snapshot, run_id=new_id)
     made = handle.result(raises=False).run_id
@@ -89,7 +92,7 @@ def replay(*, run_id: str, store: Journal, app: str | None, as_json: bool) -> No
     elif problem is None:
         say(f"run {name}: replayed, and the same")
     if problem is not None:
-        raise told(problem, FAILED)
+        raise ending(problem, FAILED)
 
 
 @click.command()

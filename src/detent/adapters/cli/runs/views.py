@@ -57,9 +57,9 @@ def _story(story: Story, indent: str) -> Iterator[Line]:
 
 
 def _turn(turn: Turn, indent: str) -> Iterator[Line]:
-    said = f": {short(turn.text)}" if turn.text else ""
+    text = f": {short(turn.text)}" if turn.text else ""
     model = f" {turn.model}" if turn.model else ""
-    yield f"{indent}turn {turn.number}{model}{said}", "cyan"
+    yield f"{indent}turn {turn.number}{model}{text}", "cyan"
     for failure in turn.failures:
         yield f"{indent}   no answer: {short(failure)}", "red"
     for place, call in enumerate(turn.calls):
@@ -89,15 +89,17 @@ def timeline(story: Story, width: int, can: Callable[[str], bool]) -> list[Line]
     room = max(10, min(BARS, width - LABEL - 14))
     bar, wait = (BAR, WAIT) if can(BAR + WAIT) else ("=", ".")
     lines = heading(story)
-    for one in _stretches(story, 0, story.last_at):
-        start = round((one.begin - story.began_at) / span * room)
-        length = max(1, round((one.end - one.begin) / span * room))
+    for stretch in _stretches(story, 0, story.last_at):
+        start = round((stretch.begin - story.began_at) / span * room)
+        length = max(1, round((stretch.end - stretch.begin) / span * room))
         start = min(start, room - 1)
-        drawn = " " * start + (wait if one.is_wait else bar) * min(length, room - start)
-        label = short("  " * one.depth + one.name if one.depth else one.name, LABEL)
-        indented = "  " * one.depth + label.strip()
-        text = f"{indented[:LABEL]:<{LABEL}} {drawn:<{room}} {duration(one.end - one.begin)}"
-        lines.append((text, one.style))
+        drawn = " " * start + (wait if stretch.is_wait else bar) * min(length, room - start)
+        label = short("  " * stretch.depth + stretch.name if stretch.depth else stretch.name, LABEL)
+        indented = "  " * stretch.depth + label.strip()
+        text = (
+            f"{indented[:LABEL]:<{LABEL}} {drawn:<{room}} {duration(stretch.end - stretch.begin)}"
+        )
+        lines.append((text, stretch.style))
     return lines
 
 
@@ -120,8 +122,8 @@ def _stretches(story: Story, depth: int, now: float) -> Iterator[_Stretch]:
         for call in turn.calls:
             if call.asked_at is not None:
                 until = call.decided_at or call.began_at or call.ended_at or now
-                asked = f"wait: {call.tool}"
-                yield _Stretch(asked, call.asked_at, until, depth, "yellow", is_wait=True)
+                label = f"wait: {call.tool}"
+                yield _Stretch(label, call.asked_at, until, depth, "yellow", is_wait=True)
             if call.began_at is not None:
                 style = STYLES.get(call.status, "")
                 yield _Stretch(call.tool, call.began_at, call.ended_at or now, depth, style)
@@ -142,7 +144,7 @@ def costs(story: Story) -> list[Line]:
 def _cost_rows(story: Story, name: str) -> Iterator[list[str]]:
     for turn in story.turns:
         counts = (turn.input_tokens, turn.output_tokens, turn.cached_tokens)
-        yield [name, str(turn.number), *(f"{one:,}" for one in counts), _money(turn.cost)]
+        yield [name, str(turn.number), *(f"{count:,}" for count in counts), _money(turn.cost)]
         for call in turn.calls:
             if call.inside is not None:
                 yield from _cost_rows(call.inside, f"{name} > {call.tool}")

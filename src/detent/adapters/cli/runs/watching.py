@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from detent.adapters.cli.endings import NOT_FOUND, told
+from detent.adapters.cli.endings import NOT_FOUND, ending
 from detent.adapters.cli.runs.entries import Reader
 from detent.adapters.cli.runs.options import place_option, run_argument
 from detent.adapters.cli.runs.printing import say, short
@@ -71,11 +71,11 @@ def _news(
     reader, length, since = Reader(store, run_id), start, time.monotonic()
     last = list(reader.read(max(0, start - 1)))[:1]
     if not last:
-        raise told(f"there is no entry {max(0, start - 1)} of run {run_id!r}", NOT_FOUND)
+        raise ending(f"there is no entry {max(0, start - 1)} of run {run_id!r}", NOT_FOUND)
     while True:
         for entry in reader.read(length):
             if entry["kind"] == FORGOTTEN:
-                raise told(f"run {run_id!r} has been deleted", NOT_FOUND)
+                raise ending(f"run {run_id!r} has been deleted", NOT_FOUND)
             yield entry
             last, length, since = [entry], entry["position"] + 1, time.monotonic()
         if _is_over(last[0], until_waiting=until_waiting):

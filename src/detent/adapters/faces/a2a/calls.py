@@ -63,7 +63,7 @@ class Line:
 
     name: str
     url: str
-    shown: str
+    shown_url: str
     headers: Mapping[str, str]
     ui: ConfirmationUI | None
     wait_s: float
@@ -72,16 +72,16 @@ class Line:
     async def call(self, text: str, task_id: str, name: str) -> str:
         """What the model is told. Raises A2AAgentError."""
         async with self._client() as client:
-            return await _Call(self, client).made(text, task_id, name)
+            return await _Call(self, client).task_text(text, task_id, name)
 
     @contextmanager
-    def told(self, what: str, *, may_have_run: bool) -> Generator[None]:
+    def errors_of_agent(self, what: str, *, may_have_run: bool) -> Generator[None]:
         """What goes wrong with the agent, as an error of ours that repeats nothing of it."""
         try:
             yield
         except FAULTS as error:
             text = f"{what} ({type(error).__name__})"
-            raise A2AAgentError(self.shown, text, may_have_run=may_have_run) from None
+            raise A2AAgentError(self.shown_url, text, may_have_run=may_have_run) from None
 
     @asynccontextmanager
     async def _client(self) -> AsyncGenerator[Client]:
@@ -90,7 +90,7 @@ class Line:
         made.timeout = httpx.Timeout(CONNECT_S, read=self.wait_s)
         made.event_hooks["response"] = [*made.event_hooks["response"], _bound]
         async with made:
-            with self.told("cannot be reached", may_have_run=False):
+            with self.errors_of_agent("cannot be reached", may_have_run=False):
                 async with asyncio.timeout(CONNECT_S):
                     card = await A2ACardResolver(made, self.url).get_agent_card()
                 ours = [face for face in card.supported_interfaces if _is_at(self.url, face.url)]
@@ -102,8 +102,8 @@ class Line:
 
 def _is_at(url: str, other: str) -> bool:
     """Whether both are at one server: what a card says must not lead our headers elsewhere."""
-    one, two = urlsplit(url), urlsplit(other)
-    return (one.scheme, one.netloc) == (two.scheme, two.netloc)
+    first, second = urlsplit(url), urlsplit(other)
+    return (first.scheme, first.netloc) == (second.scheme, second.netloc)
 
 
 async def _bound(response: httpx.Response) -> None:
@@ -134,30 +134,33 @@ class _Call:
     line: Line
     client: Client
 
-    async def made(self, text: str, task_id: str, name: str) -> str:
+    async def task_text(self, text: str, task_id: str, name: str) -> str:
         """What the model is told of a task that is begun, answered, or asked about."""
         if text:
             whole = text.encode(errors="replace").decode()
-            said: Task | str = await self._sent([Part(text=whole)], task_id, name)
+            outcome: Task | str = await self._send([Part(text=whole)], task_id, name)
         else:
-            said = await self._looked(task_id)
+            outcome = await self._looked(task_id)
         for number in range(QUESTIONS_MAX):
-            if isinstance(said, str) or said.status.state != TaskState.TASK_STATE_INPUT_REQUIRED:
+            if (
+                isinstance(outcome, str)
+                or outcome.status.state != TaskState.TASK_STATE_INPUT_REQUIRED
+            ):
                 break
-            answer = await self._asked(said)
+            answer = await self._ask_person(outcome)
             if answer is None:
                 break
-            said = await self._sent(answer, said.id, f"{name}-{number}")
-        return (said if isinstance(said, str) else self._told(said))[:TEXT_MAX]
+            outcome = await self._send(answer, outcome.id, f"{name}-{number}")
+        return (outcome if isinstance(outcome, str) else self._text_of_task(outcome))[:TEXT_MAX]
 
-    async def _sent(self, parts: list[Part], task_id: str, name: str) -> Task | str:
+    async def _send(self, parts: list[Part], task_id: str, name: str) -> Task | str:
         message = Message(message_id=name, role=Role.ROLE_USER, parts=parts, task_id=task_id)
-        with self.line.told("gave no answer", may_have_run=True):
+        with self.line.errors_of_agent("gave no answer", may_have_run=True):
             coming = self.client.send_message(SendMessageRequest(message=message))
             return await self._until_it_pauses(coming, Task(id=task_id))
 
     async def _looked(self, task_id: str) -> Task | str:
-        with self.line.told("does not say how the task is", may_have_run=False):
+        with self.line.errors_of_agent("does not say how the task is", may_have_run=False):
             return await self._how_it_is(GetTaskRequest(id=task_id))
 
     async def _how_it_is(self, request: GetTaskRequest) -> Task | str:
@@ -176,20 +179,22 @@ class _Call:
         taken = _Taken(task)
         try:
             async with asyncio.timeout(self.line.wait_s), aclosing(stream):
-                async for one in stream:
-                    if one.HasField("message"):
-                        return _text(list(one.message.parts))
-                    taken.take(one)
+                async for response in stream:
+                    if response.HasField("message"):
+                        return _text(list(response.message.parts))
+                    taken.take(response)
                     if task.status.state not in AT_WORK:
                         break
         except TimeoutError:
             if not task.id:
-                raise A2AAgentError(self.line.shown, "was silent", may_have_run=True) from None
+                raise A2AAgentError(self.line.shown_url, "was silent", may_have_run=True) from None
         return task
 
-    def _told(self, task: Task) -> str:
+    def _text_of_task(self, task: Task) -> str:
         state, why = task.status.state, _text(list(task.status.message.parts))
-        texts = "\n\n".join(filter(None, (_text(list(one.parts)) for one in task.artifacts)))
+        texts = "\n\n".join(
+            filter(None, (_text(list(artifact.parts)) for artifact in task.artifacts))
+        )
         match state:
             case TaskState.TASK_STATE_COMPLETED:
                 return texts or why or "The task is done; the agent has said nothing."
@@ -200,9 +205,11 @@ class _Call:
                 return f"The task goes on. To hear how it is, call this with task_id: {task.id}"
             case _:
                 kind = TaskState.Name(state).removeprefix("TASK_STATE_").lower()
-                raise A2AAgentError(self.line.shown, f"says that the task is {kind}: {why[:1000]}")
+                raise A2AAgentError(
+                    self.line.shown_url, f"says that the task is {kind}: {why[:1000]}"
+                )
 
-    async def _asked(self, task: Task) -> list[Part] | None:
+    async def _ask_person(self, task: Task) -> list[Part] | None:
         """What the human says to the questions of a task; None where they say nothing."""
         ui = self.line.ui
         if ui is None:
@@ -210,24 +217,24 @@ class _Call:
         questions = [found for part in task.status.message.parts if (found := _question(part))]
         if not questions:
             text = _text(list(task.status.message.parts))
-            said = await ask_person(ui, f"{self.line.name}: a question", text, {"answer": ""})
-            answer = (said.new_tool_params or {}).get("answer")
-            is_said = said.action in ("confirm", "modify") and isinstance(answer, str) and answer
+            result = await ask_person(ui, f"{self.line.name}: a question", text, {"answer": ""})
+            answer = (result.new_tool_params or {}).get("answer")
+            is_said = result.action in ("confirm", "modify") and isinstance(answer, str) and answer
             return [Part(text=answer)] if is_said else None
         parts: list[Part] = []
         for question in questions:
             what, why = f"{self.line.name}: {question.get('tool')}", str(question.get("reason", ""))
-            said = await ask_person(ui, what, why, question["arguments"])
-            if said.action not in ("confirm", "modify", "reject"):
+            result = await ask_person(ui, what, why, question["arguments"])
+            if result.action not in ("confirm", "modify", "reject"):
                 return None
             data: dict[str, Any] = {
                 "digest": question["digest"],
-                "approved": said.action != "reject",
+                "approved": result.action != "reject",
             }
-            if said.action == "modify":
-                data["editedArgs"] = said.new_tool_params
-            if said.feedback:
-                data["feedback"] = said.feedback
+            if result.action == "modify":
+                data["editedArgs"] = result.new_tool_params
+            if result.feedback:
+                data["feedback"] = result.feedback
             parts.append(Part(data=ParseDict(data, Value())))
         return parts
 
@@ -251,17 +258,17 @@ class _Taken:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self._known = {one.artifact_id: one for one in task.artifacts}
+        self._known = {artifact.artifact_id: artifact for artifact in task.artifacts}
 
-    def take(self, one: StreamResponse) -> None:
-        if one.HasField("task"):
-            self.task.CopyFrom(one.task)
+    def take(self, response: StreamResponse) -> None:
+        if response.HasField("task"):
+            self.task.CopyFrom(response.task)
             self._known = {each.artifact_id: each for each in self.task.artifacts}
-        elif one.HasField("status_update"):
-            self.task.id = one.status_update.task_id
-            self.task.status.CopyFrom(one.status_update.status)
+        elif response.HasField("status_update"):
+            self.task.id = response.status_update.task_id
+            self.task.status.CopyFrom(response.status_update.status)
         else:
-            update = one.artifact_update
+            update = response.artifact_update
             name = update.artifact.artifact_id
             if name not in self._known:
                 self._known[name] = self.task.artifacts.add()

@@ -51,13 +51,13 @@ class Pushing:
             raise InvalidParamsError("nothing is sent to this URL")
         known = await self.listed(task, context)
         config_id = wanted.id or task.id
-        if len(known) >= CONFIGS_MAX and config_id not in {one.id for one in known}:
+        if len(known) >= CONFIGS_MAX and config_id not in {config.id for config in known}:
             raise UnsupportedOperationError(f"at most {CONFIGS_MAX} places are told of one task")
         await self._store.set_info(task.id, wanted, context)
         if (before := self._followed.get(task.id)) is not None and before.done():
             del self._followed[task.id]  # of the end this place was not told
         await self.goes_on(task, context)
-        (added,) = [one for one in await self.listed(task, context) if one.id == config_id]
+        (added,) = [config for config in await self.listed(task, context) if config.id == config_id]
         return added
 
     async def listed(
@@ -74,7 +74,9 @@ class Pushing:
         """Follow the task, where somebody wants to be told and nobody does yet."""
         if task.id not in self._followed and await self.listed(task, context):
             self._followed[task.id] = asyncio.create_task(self._follow(task))
-            for name in [name for name, one in self._followed.items() if one.done()][:-ENDED_MAX]:
+            for name in [name for name, follower in self._followed.items() if follower.done()][
+                :-ENDED_MAX
+            ]:
                 del self._followed[name]
 
     async def _follow(self, task: RunTask) -> None:
@@ -89,11 +91,11 @@ class Pushing:
             del self._followed[task.id]
 
     async def _tell(self, task: RunTask) -> None:
-        told = task.whole()
-        if told.status.state == TaskState.TASK_STATE_WORKING:
+        whole_task = task.whole()
+        if whole_task.status.state == TaskState.TASK_STATE_WORKING:
             return
         async with httpx.AsyncClient(timeout=SEND_S) as client:
             sender = BasePushNotificationSender(
                 client, self._store, push_url_validator=self._accepts
             )
-            await sender.send_notification(task.id, told)
+            await sender.send_notification(task.id, whole_task)

@@ -61,7 +61,7 @@ CANCEL_S = 10.0
 
 
 @contextmanager
-def _told() -> Generator[None]:
+def _errors_of_protocol() -> Generator[None]:
     """What is the matter, in the protocol's words; nothing of the store gets out."""
     try:
         yield
@@ -87,8 +87,10 @@ class Tasks(RequestHandler):
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
         """How a task is."""
         validate_history_length(params)
-        with _told():
-            return apply_history_length((await self._found(params.id, context)).whole(), params)
+        with _errors_of_protocol():
+            return apply_history_length(
+                (await self._known_task(params.id, context)).whole(), params
+            )
 
     async def on_list_tasks(
         self, params: ListTasksRequest, context: ServerCallContext
@@ -99,7 +101,7 @@ class Tasks(RequestHandler):
             validate_page_size(params.page_size)
         if not params.context_id:
             raise UnsupportedOperationError("tasks are listed for one contextId at a time")
-        with _told():
+        with _errors_of_protocol():
             return await self._listed(params, self._thread(params.context_id, context))
 
     async def _listed(self, params: ListTasksRequest, thread: Thread) -> ListTasksResponse:
@@ -121,8 +123,8 @@ class Tasks(RequestHandler):
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
         """End a task. Raises TaskNotCancelableError where it has ended."""
-        with _told():
-            found = await self._found(params.id, context)
+        with _errors_of_protocol():
+            found = await self._known_task(params.id, context)
             if refusal := await found.thread.cancel(found.run_id):
                 raise TaskNotCancelableError(refusal.text)
             with suppress(TimeoutError):
@@ -133,13 +135,13 @@ class Tasks(RequestHandler):
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
         """Begin a task, or answer what it asks: how it is once it has ended or waits."""
-        with _told():
-            found = await self._taken(params, context)
+        with _errors_of_protocol():
+            found = await self._task_of(params, context)
             if not params.configuration.return_immediately:
                 request: Request = context.state["request"]
                 async with aclosing(follow(self._host, found.run_id, found.begin)) as coming:
-                    async for one in coming:
-                        if isinstance(one, Quiet) and await request.is_disconnected():
+                    async for item in coming:
+                        if isinstance(item, Quiet) and await request.is_disconnected():
                             break  # nobody reads it; the run goes on
                 found = await found.again()
             return apply_history_length(found.whole(), params.configuration)
@@ -148,7 +150,7 @@ class Tasks(RequestHandler):
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         """As `on_message_send`, with all that comes of it."""
-        return self._stream(self._taken(params, context), params.configuration)
+        return self._stream(self._task_of(params, context), params.configuration)
 
     def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
@@ -163,25 +165,25 @@ class Tasks(RequestHandler):
 
         A text that breaks off and comes again is replaced.
         """
-        with _told():
+        with _errors_of_protocol():
             found, message = await finding, ""
             yield apply_history_length(found.whole(), wanted)
             begin = max(found.begin, len(found.hosted.run.messages))
             async with aclosing(follow(self._host, found.run_id, begin)) as coming:
-                async for one in coming:
-                    if isinstance(one, Spoken) and not one.is_thought:
-                        yield found.piece(one, is_more=one.message == message)
-                        message = one.message
-                    elif isinstance(one, Left):
-                        yield evolve(found, hosted=one.hosted).update()
+                async for item in coming:
+                    if isinstance(item, Spoken) and not item.is_thought:
+                        yield found.piece(item, is_more=item.message == message)
+                        message = item.message
+                    elif isinstance(item, Left):
+                        yield evolve(found, hosted=item.hosted).update()
 
-    async def _taken(self, params: SendMessageRequest, context: ServerCallContext) -> RunTask:
+    async def _task_of(self, params: SendMessageRequest, context: ServerCallContext) -> RunTask:
         """The task that a message is about: begun by it, answered by it, or as it is."""
         validate_history_length(params.configuration)
         message = params.message
         text, answers = said_in(message)
         if message.task_id:
-            found = await self._found(message.task_id, context)
+            found = await self._known_task(message.task_id, context)
             if message.context_id not in ("", found.context):
                 raise InvalidParamsError("the task is not of this context")
             if not answers and found.is_over:
@@ -191,13 +193,13 @@ class Tasks(RequestHandler):
         elif answers or not text:
             raise InvalidParamsError("a task begins with a text; an answer names its taskId")
         else:
-            found = await self._begun(message.message_id, message.context_id, text, context)
+            found = await self._begin(message.message_id, message.context_id, text, context)
         if params.configuration.HasField("task_push_notification_config"):
             wanted = params.configuration.task_push_notification_config
             await self._pushing.add(found, wanted, context)
         return found
 
-    async def _begun(
+    async def _begin(
         self, message_id: str, context_id: str, text: str, context: ServerCallContext
     ) -> RunTask:
         if not is_name(message_id):
@@ -217,7 +219,7 @@ class Tasks(RequestHandler):
         person = _person(context)
         return Thread(self._host, self._agent, person, self._entrance.thread(person, name))
 
-    async def _found(self, task_id: str, context: ServerCallContext) -> RunTask:
+    async def _known_task(self, task_id: str, context: ServerCallContext) -> RunTask:
         """The task of this agent, in a thread of this person. Raises TaskNotFoundError."""
         run_id, name = parts_of_id(task_id)
         try:
@@ -234,7 +236,7 @@ class Tasks(RequestHandler):
 
     async def _going(self, task_id: str, context: ServerCallContext) -> RunTask:
         """One that has not ended. Raises UnsupportedOperationError as well."""
-        found = await self._found(task_id, context)
+        found = await self._known_task(task_id, context)
         if found.is_over:
             raise UnsupportedOperationError("the task has ended")
         return found
@@ -243,16 +245,16 @@ class Tasks(RequestHandler):
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """Have a client told of a task that it does not wait for."""
-        with _told():
-            found = await self._found(params.task_id, context)
+        with _errors_of_protocol():
+            found = await self._known_task(params.task_id, context)
             return await self._pushing.add(found, params, context)
 
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """Where a client is told."""
-        with _told():
-            found = await self._found(params.task_id, context)
+        with _errors_of_protocol():
+            found = await self._known_task(params.task_id, context)
             for config in await self._pushing.listed(found, context):
                 if config.id == params.id:
                     return config
@@ -262,8 +264,8 @@ class Tasks(RequestHandler):
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
         """All places where this person is told of a task."""
-        with _told():
-            found = await self._found(params.task_id, context)
+        with _errors_of_protocol():
+            found = await self._known_task(params.task_id, context)
             configs = await self._pushing.listed(found, context)
             return ListTaskPushNotificationConfigsResponse(configs=configs)
 
@@ -271,8 +273,8 @@ class Tasks(RequestHandler):
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         """Tell a client no more."""
-        with _told():
-            found = await self._found(params.task_id, context)
+        with _errors_of_protocol():
+            found = await self._known_task(params.task_id, context)
             await self._pushing.remove(found, params.id, context)
 
     async def on_get_extended_agent_card(

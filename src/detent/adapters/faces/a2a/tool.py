@@ -73,10 +73,10 @@ class A2AAgentTool(Tool):
         from detent.adapters.faces.a2a.calls import Line
 
         where = urlsplit(url)
-        shown = (
+        details = (
             f"{where.scheme}://{where.hostname}{f':{where.port}' if where.port else ''}{where.path}"
         )
-        line = Line(name, url, shown, dict(headers or {}), ui, wait_s, client)
+        line = Line(name, url, details, dict(headers or {}), ui, wait_s, client)
         properties = {
             "task": {"type": "string", "description": TASK},
             "task_id": {"type": "string", "description": ANSWER if model_answers else LOOK},
@@ -89,7 +89,7 @@ class A2AAgentTool(Tool):
             on_unknown=on_unknown,
             labels=labels,
         )
-        object.__setattr__(self, "url", shown)
+        object.__setattr__(self, "url", details)
 
     def _parts(self) -> tuple[object, ...]:
         return (*super()._parts(), self.url)

@@ -96,8 +96,8 @@ def _answer(data: Value) -> tuple[str, Mapping[str, Any]]:
     except ValueError:
         raise InvalidParamsError("a number of the answer has no end") from None
     match json.loads(text, parse_float=_number):
-        case {"digest": str(digest), "approved": bool()} as said:
-            return digest, cast("Mapping[str, Any]", said)
+        case {"digest": str(digest), "approved": bool()} as answer:
+            return digest, cast("Mapping[str, Any]", answer)
         case _:
             raise InvalidParamsError('an answer is {"digest": …, "approved": true or false, …}')
 
@@ -115,8 +115,8 @@ def _number(text: str) -> float:
 def question_parts(call: PendingCall, note: str = "") -> Iterator[Part]:
     """A question in words, and as data with the digest by which it is answered."""
     plain = call.to_dict()
-    asked = (note, f"This waits for a decision: {question_line(call)}", call.reason)
-    yield new_text_part(sound("\n".join(filter(None, asked))))
+    lines = (note, f"This waits for a decision: {question_line(call)}", call.reason)
+    yield new_text_part(sound("\n".join(filter(None, lines))))
     data: dict[str, Any] = {
         "kind": "detent/question",
         "digest": call.digest,
@@ -175,18 +175,18 @@ class RunTask:
     def whole(self) -> Task:
         """How it is, what was asked of it, and what its model has said."""
         run, history = self.hosted.run, list[Message]()
-        said = [
+        messages = [
             *run.messages,
             *([run.phase.reply.message] if isinstance(run.phase, Acting) else []),
         ]
-        asked = said[self.begin - 1] if self.begin else None
-        if asked is not None and asked.role is ChatRole.USER:
-            part = new_text_part(sound(asked.text or ""))
+        request = messages[self.begin - 1] if self.begin else None
+        if request is not None and request.role is ChatRole.USER:
+            part = new_text_part(sound(request.text or ""))
             history.append(self._message(f"{self.run_id}-asked", Role.ROLE_USER, [part]))
         artifacts = [
-            _artifact(str(place), one.text)
-            for place, one in enumerate(said[self.begin :], self.begin)
-            if one.role is ChatRole.ASSISTANT and one.text
+            _artifact(str(place), message.text)
+            for place, message in enumerate(messages[self.begin :], self.begin)
+            if message.role is ChatRole.ASSISTANT and message.text
         ]
         return Task(
             id=self.id,

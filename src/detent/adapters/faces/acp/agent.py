@@ -143,13 +143,13 @@ class EditorAgent:
 
     async def new_session(self, cwd: str, **kwargs: Any) -> NewSessionResponse:
         """Begin a conversation."""
-        session = self._made(uuid4().hex, cwd)
+        session = self._new_session(uuid4().hex, cwd)
         self._sessions[session.id] = session
         return NewSessionResponse(session_id=session.id)
 
     async def load_session(self, cwd: str, session_id: str, **kwargs: Any) -> LoadSessionResponse:
         """Open one of this person's again: what was said, and what still waits."""
-        made = self._made(session_id, cwd)
+        made = self._new_session(session_id, cwd)
         with _unreadable():
             last = await self._last(made)
             if last is None:
@@ -206,7 +206,7 @@ class EditorAgent:
             with suppress(RunNotFoundError):
                 await session.thread.cancel(session.run_id)
 
-    def _made(self, session_id: str, cwd: str) -> Session:
+    def _new_session(self, session_id: str, cwd: str) -> Session:
         name = self.thread_of(self.person, session_id) if is_name(session_id) else None
         if name is None:
             raise RequestError.resource_not_found(None)
@@ -233,28 +233,26 @@ class EditorAgent:
         telling = Telling(run_id)
         with session.at_work(run_id):
             while True:
-                left = await self._told(session, telling, run_id, begin)
+                left = await self._tell(session, telling, run_id, begin)
                 if left.run.outcome is not None:
                     return left
-                if not await self._asked(session, left.pending, telling):
+                if not await self._ask(session, left.pending, telling):
                     if not session.cancelled.is_set():
                         await session.tell(update_agent_message_text(WAITS))
                         return left
                     await session.thread.cancel(run_id)  # the word for it may be at work yet
                 telling.begin_again()
 
-    async def _told(self, session: Session, telling: Telling, run_id: str, begin: int) -> HostedRun:
+    async def _tell(self, session: Session, telling: Telling, run_id: str, begin: int) -> HostedRun:
         async with aclosing(follow(self.host, run_id, begin)) as coming:
-            async for one in coming:
-                for update in telling.updates(one):
+            async for item in coming:
+                for update in telling.updates(item):
                     await session.tell(update)
-                if isinstance(one, Left):
-                    return one.hosted
+                if isinstance(item, Left):
+                    return item.hosted
         return await self.host.run(run_id)
 
-    async def _asked(
-        self, session: Session, calls: Sequence[PendingCall], telling: Telling
-    ) -> bool:
+    async def _ask(self, session: Session, calls: Sequence[PendingCall], telling: Telling) -> bool:
         """Ask the user about each call; whether something was decided, by them or elsewhere."""
         for call in calls:
             asking = asyncio.create_task(self._answer(session, call, telling))
@@ -275,18 +273,25 @@ class EditorAgent:
         listed = [option for option, _ in options.values()]
         name = telling.name(call.call_id)
         try:
-            said = await session.client.request_permission(session.id, asked_of(call, name), listed)
+            response = await session.client.request_permission(
+                session.id, asked_of(call, name), listed
+            )
         except (RequestError, ValidationError):
             return False
-        if not isinstance(said.outcome, AllowedOutcome) or said.outcome.option_id not in options:
+        if (
+            not isinstance(response.outcome, AllowedOutcome)
+            or response.outcome.option_id not in options
+        ):
             return False
-        _, says = options[said.outcome.option_id]
+        _, says = options[response.outcome.option_id]
         return not await session.thread.decide([call], [(call.digest, says)])
 
     async def _decided_elsewhere(self, call: PendingCall) -> None:
         """Return once the question waits no more."""
         length = (await self.host.run(call.run_id)).listed.length
         async with aclosing(self.host.watch(call.run_id, length - 1)) as watched:
-            while call.digest in {one.digest for one in (await self.host.run(call.run_id)).pending}:
+            while call.digest in {
+                pending.digest for pending in (await self.host.run(call.run_id)).pending
+            }:
                 if await anext(watched, None) is None:
                     return

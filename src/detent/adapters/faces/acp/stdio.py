@@ -89,12 +89,12 @@ def _make_input_watchable() -> None:
     """Pass on what comes in by a pipe, where an event loop cannot watch it: a file, `/dev/null`."""
     if S_ISFIFO(kind := os.fstat(0).st_mode) or S_ISSOCK(kind) or os.isatty(0):
         return
-    given, (end, beginning) = os.dup(0), os.pipe()
+    standard_input, (end, beginning) = os.dup(0), os.pipe()
     os.dup2(end, 0)
     os.close(end)
 
     def pass_on() -> None:
-        with os.fdopen(given, "rb") as source, os.fdopen(beginning, "wb") as pipe:
+        with os.fdopen(standard_input, "rb") as source, os.fdopen(beginning, "wb") as pipe:
             shutil.copyfileobj(source, pipe)
 
     threading.Thread(target=pass_on, name="detent-acp-input", daemon=True).start()

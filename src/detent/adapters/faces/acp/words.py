@@ -117,24 +117,24 @@ class Telling:
 
     def _started(self, came: Came, call: ToolCall) -> BaseModel:
         name = self._names[came] = f"{self._key}-{len(self._names) + 1}"
-        given = _plain(masked(call.arguments, call.secret))
-        return start_tool_call(name, sound(call.tool_name), status="pending", raw_input=given)
+        arguments = _plain(masked(call.arguments, call.secret))
+        return start_tool_call(name, sound(call.tool_name), status="pending", raw_input=arguments)
 
     def _ended(self, came: Came, result: ToolCallResult) -> BaseModel:
-        said = tool_content(text_block(sound(result.text)))
+        content = tool_content(text_block(sound(result.text)))
         status: ToolCallStatus = "failed" if result.error else "completed"
-        return update_tool_call(self._name(came), status=status, content=[said])
+        return update_tool_call(self._name(came), status=status, content=[content])
 
     def replayed(self, messages: Sequence[ChatMessage]) -> Iterator[BaseModel]:
         """What was said and done before."""
-        for place, one in enumerate(messages):
-            if one.role is ChatRole.USER and one.text:
-                yield update_user_message_text(sound(one.text))
-            if one.role is ChatRole.ASSISTANT and one.text:
-                yield from self.updates(Spoken(f"{place}", one.text))
-            for call in one.tool_calls:
+        for place, message in enumerate(messages):
+            if message.role is ChatRole.USER and message.text:
+                yield update_user_message_text(sound(message.text))
+            if message.role is ChatRole.ASSISTANT and message.text:
+                yield from self.updates(Spoken(f"{place}", message.text))
+            for call in message.tool_calls:
                 yield from self.updates(call)
-            for result in one.tool_call_results:
+            for result in message.tool_call_results:
                 yield from self.updates(result)
 
 

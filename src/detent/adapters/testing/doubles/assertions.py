@@ -29,9 +29,9 @@ def assert_called(of: Ran, tool_name: str, /, **arguments: object) -> None:
     wanted = frozen_mapping(arguments)
     made = calls_of(of, tool_name)
     if not any(wanted.items() <= call.arguments.items() for call in made):
-        told = ", ".join(map(call_text, made)) or "not at all"
+        calls = ", ".join(map(call_text, made)) or "not at all"
         call = call_text(ToolCall(tool_name, arguments))
-        _fail(f"{call} was not called; {tool_name} was called: {told}", of)
+        _fail(f"{call} was not called; {tool_name} was called: {calls}", of)
 
 
 def assert_not_called(of: Ran, *tool_names: str) -> None:

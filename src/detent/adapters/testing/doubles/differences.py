@@ -10,7 +10,7 @@ AROUND = 40
 """How many characters of two long texts are shown before the place where they part."""
 
 
-def first_difference(recorded: Any, asked: Any, at: str = "") -> tuple[str, str]:
+def first_difference(recorded: Any, request: Any, at: str = "") -> tuple[str, str]:
     r"""The path of the first place where the two differ, and both as they are there.
 
     >>> print(*first_difference({"a": [1, 2]}, {"a": [1, 3]}), sep="\n")
@@ -18,19 +18,24 @@ def first_difference(recorded: Any, asked: Any, at: str = "") -> tuple[str, str]
       recorded: 2
       asked:    3
     """
-    if isinstance(recorded, dict) and isinstance(asked, dict):
-        for key in [*recorded, *(key for key in asked if key not in recorded)]:
-            one, other = recorded.get(key, MISSING), asked.get(key, MISSING)
-            if one != other:
-                return first_difference(one, other, f"{at}.{key}" if at else key)
-    if isinstance(recorded, list) and isinstance(asked, list):
-        for place, (one, other) in enumerate(zip_longest(recorded, asked, fillvalue=MISSING)):
-            if one != other:
-                return first_difference(one, other, f"{at}[{place}]")
-    return at, f"  recorded: {_shown(recorded, asked)}\n  asked:    {_shown(asked, recorded)}"
+    if isinstance(recorded, dict) and isinstance(request, dict):
+        for key in [*recorded, *(key for key in request if key not in recorded)]:
+            recorded_part, other = recorded.get(key, MISSING), request.get(key, MISSING)
+            if recorded_part != other:
+                return first_difference(recorded_part, other, f"{at}.{key}" if at else key)
+    if isinstance(recorded, list) and isinstance(request, list):
+        for place, (recorded_part, other) in enumerate(
+            zip_longest(recorded, request, fillvalue=MISSING)
+        ):
+            if recorded_part != other:
+                return first_difference(recorded_part, other, f"{at}[{place}]")
+    return (
+        at,
+        f"  recorded: {_excerpt(recorded, request)}\n  asked:    {_excerpt(request, recorded)}",
+    )
 
 
-def _shown(value: object, other: object) -> str:
+def _excerpt(value: object, other: object) -> str:
     if value is MISSING:
         return "nothing"
     if not (isinstance(value, str) and isinstance(other, str)):

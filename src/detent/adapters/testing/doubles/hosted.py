@@ -58,8 +58,8 @@ class _Echo:
         streaming_callback: StreamingCallback | None = None,
         **options: object,
     ) -> ChatReply:
-        said = [message.text or "" for message in messages if message.role == "user"]
-        words = [*said[-1].split(), f"({len(said)})"]
+        texts = [message.text or "" for message in messages if message.role == "user"]
+        words = [*texts[-1].split(), f"({len(texts)})"]
         for word in words:
             if streaming_callback is not None:
                 streaming_callback(StreamingChunk(f"{word} ", start=word is words[0]))
@@ -74,7 +74,7 @@ class _Caller:
         self._name = tool_name
 
     async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
-        results = [one for message in messages for one in message.tool_call_results]
+        results = [result for message in messages for result in message.tool_call_results]
         if results:
             return ChatReply(ChatMessage.from_assistant(f"Done: {results[0].text}"))
         arguments = {"amount": 5} if self._name == "pay" else {}

@@ -59,19 +59,23 @@ class ScriptedHuman:
         question = Question(tool_name, tool_description, frozen_mapping(tool_params))
         self.asked.append(question)
         if tool_name in self._by_tool:
-            return _said(self._by_tool[tool_name], question)
+            return _ui_result(self._by_tool[tool_name], question)
         others = f" (by_tool answers for {', '.join(self._by_tool)})" if self._by_tool else ""
-        asked = f"  may {tool_name} run with {tool_params}?{others}"
-        return _said(self._script.next(lambda: asked), question)
+        wanted = f"  may {tool_name} run with {tool_params}?{others}"
+        return _ui_result(self._script.next(lambda: wanted), question)
 
     def assert_complete(self) -> None:
         """Raise AssertionError when answers were never asked for."""
-        asked = {question.tool_name for question in self.asked}
-        never = [f"{name}: {said!r}" for name, said in self._by_tool.items() if name not in asked]
+        tool_names = {question.tool_name for question in self.asked}
+        never = [
+            f"{name}: {answer!r}"
+            for name, answer in self._by_tool.items()
+            if name not in tool_names
+        ]
         require_none_left([*never, *self._script.left()], "answer")
 
 
-def _said(answer: Answer, question: Question) -> ConfirmationUIResult:
+def _ui_result(answer: Answer, question: Question) -> ConfirmationUIResult:
     match answer:
         case ConfirmationUIResult():
             return answer
@@ -89,4 +93,4 @@ def _said(answer: Answer, question: Question) -> ConfirmationUIResult:
             return ConfirmationUIResult("")
         case _:
             require_line(answer, KINDS, "an answer")
-            return _said(answer(question), question)
+            return _ui_result(answer(question), question)

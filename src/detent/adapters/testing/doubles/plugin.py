@@ -84,8 +84,8 @@ def _made_and_used_up(kind: type[Scripted]) -> Generator[Callable[..., Scripted]
         return made[-1]
 
     yield make
-    for one in made:
-        one.assert_complete()
+    for double in made:
+        double.assert_complete()
 
 
 @pytest.fixture

@@ -90,11 +90,11 @@ class RecordingChatGenerator:
         if tell is not None:
             pieces = exchange["pieces"] = []
 
-            def told(piece: StreamingChunk, tell: StreamingCallback = tell) -> None:
+            def keep_and_tell(piece: StreamingChunk, tell: StreamingCallback = tell) -> None:
                 pieces.append(_piece_to_json(piece))
                 tell(piece)
 
-            options["streaming_callback"] = told
+            options["streaming_callback"] = keep_and_tell
 
         def keep(reply: ChatReply) -> ChatReply:
             self._keep(exchange | {"reply": dump(reply)})
@@ -164,8 +164,8 @@ class ReplayingChatGenerator:
 
     def assert_complete(self) -> None:
         """Raise AssertionError when exchanges were never asked for."""
-        asked = [text_of(exchange["request"]["messages"][-1:]) for exchange in self._left]
-        require_none_left(asked, "exchange")
+        wanted = [text_of(exchange["request"]["messages"][-1:]) for exchange in self._left]
+        require_none_left(wanted, "exchange")
 
     def _take(self, request: Json) -> Json:
         with self._lock:
@@ -226,14 +226,14 @@ def _pieces(exchange: Json, reply: ChatReply | None) -> list[StreamingChunk]:
 
 
 def _piece_to_json(piece: StreamingChunk) -> Json:
-    told = asdict(piece, recurse=False, filter=lambda one, value: value != one.default)
+    data = asdict(piece, recurse=False, filter=lambda attribute, value: value != attribute.default)
     deltas = [dump(delta) for delta in piece.tool_calls]
-    return told | ({"tool_calls": deltas} if deltas else {})
+    return data | ({"tool_calls": deltas} if deltas else {})
 
 
-def _piece_from_json(told: Json) -> StreamingChunk:
-    deltas = told.pop("tool_calls", ())
-    return StreamingChunk(**told, tool_calls=tuple(load(delta, ToolCallDelta) for delta in deltas))
+def _piece_from_json(data: Json) -> StreamingChunk:
+    deltas = data.pop("tool_calls", ())
+    return StreamingChunk(**data, tool_calls=tuple(load(delta, ToolCallDelta) for delta in deltas))
 
 
 def _scrubbed(value: Any, scrub: Scrub) -> Any:

@@ -18,7 +18,7 @@ class Script(Generic[Line]):
         self._said = 0
         self._lock = Lock()
 
-    def next(self, asked: Callable[[], str]) -> Line:
+    def next(self, description: Callable[[], str]) -> Line:
         """The next line; `asked` describes what it is wanted for, if there is none.
 
         Raises:
@@ -28,7 +28,9 @@ class Script(Generic[Line]):
             at, self._said = self._said, self._said + 1
         if at >= len(self._lines):
             there = counted(len(self._lines), self._noun)
-            raise AssertionError(f"the script has {there}, and was asked for more:\n{asked()}")
+            raise AssertionError(
+                f"the script has {there}, and was asked for more:\n{description()}"
+            )
         return self._lines[at]
 
     def left(self) -> list[str]:
@@ -49,11 +51,11 @@ def require_line(line: object, kinds: tuple[type, ...], noun: str) -> None:
 
 def require_none_left(left: Iterable[str], noun: str) -> None:
     """Raise AssertionError with the lines that are `left`, if there are any."""
-    if shown := list(left):
-        was = "was" if len(shown) == 1 else "were"
-        lines = "\n".join(f"  {line}" for line in shown)
+    if unused := list(left):
+        was = "was" if len(unused) == 1 else "were"
+        lines = "\n".join(f"  {line}" for line in unused)
         raise AssertionError(
-            f"{counted(len(shown), noun)} of the script {was} never asked for:\n{lines}"
+            f"{counted(len(unused), noun)} of the script {was} never asked for:\n{lines}"
         )
 
 

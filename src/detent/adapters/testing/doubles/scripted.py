@@ -77,9 +77,9 @@ class When:
         if callable(self.condition):
             return self.condition(messages)
         last = messages[-1] if messages else ChatMessage.from_user("")
-        said = "\n".join((last.text or "", *(result.text for result in last.tool_call_results)))
+        text = "\n".join((last.text or "", *(result.text for result in last.tool_call_results)))
         pattern = self.condition
-        return pattern in said if isinstance(pattern, str) else bool(pattern.search(said))
+        return pattern in text if isinstance(pattern, str) else bool(pattern.search(text))
 
 
 @frozen
@@ -130,11 +130,11 @@ class ScriptedChatGenerator:
     ) -> ChatReply:
         """The script's next line."""
         streamed = streaming_callback is not None
-        asked = Asked(tuple(messages), tuple(tools), dict(generation_kwargs or {}), streamed)
-        answer = self._answer(asked)
+        request = Asked(tuple(messages), tuple(tools), dict(generation_kwargs or {}), streamed)
+        answer = self._answer(request)
         if self._clock is not None and answer.pause_s:
             self._clock.wait(self._clock.now() + answer.pause_s, Event())
-        return answer.told(streaming_callback)
+        return answer.tell_and_end(streaming_callback)
 
     async def run_async(
         self,
@@ -146,27 +146,27 @@ class ScriptedChatGenerator:
     ) -> ChatReply:
         """As `run`."""
         streamed = streaming_callback is not None
-        asked = Asked(tuple(messages), tuple(tools), dict(generation_kwargs or {}), streamed)
-        answer = self._answer(asked)
+        request = Asked(tuple(messages), tuple(tools), dict(generation_kwargs or {}), streamed)
+        answer = self._answer(request)
         if self._clock is not None and answer.pause_s:
             await self._clock.wait_async(self._clock.now() + answer.pause_s)
-        return answer.told(streaming_callback)
+        return answer.tell_and_end(streaming_callback)
 
     def assert_complete(self) -> None:
         """Raise AssertionError when lines of the script were never asked for."""
         require_none_left([*map(repr, self._never_said), *self._ordered.left()], "line")
 
-    def _answer(self, asked: Asked) -> _Answer:
-        self.calls.append(asked)
-        for one in self._matching:
-            if one.fits(asked.messages):
-                self._never_said = [other for other in self._never_said if other is not one]
-                return _answer(one.line, asked.messages)
+    def _answer(self, request: Asked) -> _Answer:
+        self.calls.append(request)
+        for rule in self._matching:
+            if rule.fits(request.messages):
+                self._never_said = [other for other in self._never_said if other is not rule]
+                return _answer(rule.line, request.messages)
         try:
-            line = self._ordered.next(lambda: transcript(asked.messages))
+            line = self._ordered.next(lambda: transcript(request.messages))
         except AssertionError as error:
             raise ScriptEndedError(ModelFailure("bug", str(error))) from None
-        return _answer(line, asked.messages)
+        return _answer(line, request.messages)
 
 
 class ScriptEndedError(ChatGeneratorError, AssertionError):
@@ -181,7 +181,7 @@ class _Answer:
     pieces: tuple[StreamingChunk, ...] = ()
     pause_s: float = field(default=0.0, kw_only=True)
 
-    def told(self, tell: StreamingCallback | None) -> ChatReply:
+    def tell_and_end(self, tell: StreamingCallback | None) -> ChatReply:
         if tell is not None:
             for piece in self.pieces:
                 tell(piece)

@@ -61,8 +61,8 @@ def spy(tool: Tool) -> SpiedTool:
 
     spied = object.__new__(SpiedTool)
     # Copied, not made again: what follows from a function follows from the original one.
-    for one in fields(Tool):
-        object.__setattr__(spied, one.name, getattr(tool, one.name))
+    for attribute in fields(Tool):
+        object.__setattr__(spied, attribute.name, getattr(tool, attribute.name))
     object.__setattr__(spied, "function", function)
     object.__setattr__(spied, "uses", uses)
     return spied

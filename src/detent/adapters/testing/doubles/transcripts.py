@@ -37,9 +37,9 @@ def transcript(of: AgentResult[Any] | Run[Any] | Sequence[ChatMessage]) -> str:
 def call_text(call: ToolCall) -> str:
     """A call as Python would write it."""
     if call.unreadable is not None:
-        return f"{call.tool_name}({_cut(call.unreadable)}) [unreadable]"
-    given = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-    return f"{call.tool_name}({_cut(given)})"
+        return f"{call.tool_name}({_shortened(call.unreadable)}) [unreadable]"
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+    return f"{call.tool_name}({_shortened(arguments)})"
 
 
 def _head(run: Run[Any]) -> str:
@@ -66,13 +66,13 @@ def _unanswered(slot: Slot) -> str:
 def _part_text(part: Content) -> str:
     match part:
         case TextContent(text):
-            return _cut(text)
+            return _shortened(text)
         case Reasoning(text):
-            return f"[thinks] {_cut(text)}"
+            return f"[thinks] {_shortened(text)}"
         case ToolCall():
             return f"→ {call_text(part)}"
         case ToolCallResult():
-            return f"{'[failed] ' if part.error else ''}{_cut(part.text)}"
+            return f"{'[failed] ' if part.error else ''}{_shortened(part.text)}"
         case _:
             return repr(part)
 
@@ -84,6 +84,6 @@ def _beside(who: str, text: str) -> str:
     )
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     more = len(text) - TEXT_MAX
     return f"{text[:TEXT_MAX]}… {more} more characters" if more > 0 else text

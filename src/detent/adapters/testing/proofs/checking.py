@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 HELLO = (ChatMessage.from_user("Please do it."),)
 TOLD = ("id", "state", "decisions")
-COMPARED = tuple(one.name for one in fields(Run) if one.name not in TOLD)
+COMPARED = tuple(part.name for part in fields(Run) if part.name not in TOLD)
 
 Key: TypeAlias = Hashable
 Memories: TypeAlias = tuple[Any, ...]
@@ -156,33 +156,43 @@ def _require_sense(
     require_tools(spec, results, "results are given for")
     for agent in (spec, *agents_in(spec).values()):
         for name, tool in agent.tools.items():
-            for given in arguments.get(name, ()):
-                if told := "; ".join(faults(dict(given), tool.spec.parameters)):
+            for possible in arguments.get(name, ()):
+                if sentences := "; ".join(faults(dict(possible), tool.spec.parameters)):
                     raise ValueError(
-                        f"the arguments {dict(given)} do not fit tool {name!r}: {told}"
+                        f"the arguments {dict(possible)} do not fit tool {name!r}: {sentences}"
                     )
 
 
 def _require_all_names(spec: AgentSpec[Any], claims: Sequence[Property]) -> None:
     """Refuse a claim about a function by one of its ways: by another it does the same."""
-    tools = [tool for one in (spec, *agents_in(spec).values()) for tool in one.tools.values()]
+    tools = [
+        tool
+        for agent_spec in (spec, *agents_in(spec).values())
+        for tool in agent_spec.tools.values()
+    ]
     for claim in claims:
         meant = [behind(tool.function) for tool in tools if tool.name in claim.tools]
-        told = {name for other in claims for name in other.tools}
+        claimed = {name for other in claims for name in other.tools}
         names = {tool.name for tool in tools if behind(tool.function) in meant}
-        if left_out := names - told:
+        if left_out := names - claimed:
             raise ValueError(
                 f"{claim.name} is about a function that is also called {sorted(left_out)}; claim "
                 "the same of that, or give it a function of its own"
             )
-        meant += [one.__func__ for one in meant if isinstance(one, MethodType)]  # of any object
-        if meant and (unseen := {tool.name for tool in tools if evaluates(tool)} - told):
+        meant += [
+            agent_spec.__func__ for agent_spec in meant if isinstance(agent_spec, MethodType)
+        ]  # of any object
+        if meant and (unseen := {tool.name for tool in tools if evaluates(tool)} - claimed):
             raise ValueError(
                 f"{claim.name} cannot be proved: {sorted(unseen)} runs code that it makes itself "
                 "(eval, exec), which may call anything; claim the same of that, or do without"
             )
-        callers = {tool.name for tool in tools if any(one in meant for one in called_by(tool))}
-        if left_out := callers - told:
+        callers = {
+            tool.name
+            for tool in tools
+            if any(agent_spec in meant for agent_spec in called_by(tool))
+        }
+        if left_out := callers - claimed:
             raise ValueError(
                 f"{claim.name} is about a function that {sorted(left_out)} calls by itself, where "
                 "no policy is asked; claim the same of that"
@@ -312,11 +322,11 @@ class _Search:
     def _judged(self, visit: _Visit, event: Event, after: Run[Any]) -> _Visit:
         memories: list[Any] = []
         for claim, memory in zip(self._claims, visit.memories, strict=True):
-            said = claim.judge(memory, visit.run, event, after)
-            if isinstance(said, Violation):
+            judgement = claim.judge(memory, visit.run, event, after)
+            if isinstance(judgement, Violation):
                 there = _Visit(after, (), visit, event)
-                raise self._refuted(claim.name, said.sentence, there)
-            memories.append(said)
+                raise self._refuted(claim.name, judgement.sentence, there)
+            memories.append(judgement)
         return _Visit(after, tuple(memories), visit, event)
 
     def _require_ends(self) -> None:
@@ -327,7 +337,9 @@ class _Search:
         can_end = set(self._ends)
         left = list(self._ends)
         while left:
-            fresh = [one for one in self._came_from.get(left.pop(), ()) if one not in can_end]
+            fresh = [
+                origin for origin in self._came_from.get(left.pop(), ()) if origin not in can_end
+            ]
             can_end.update(fresh)
             left.extend(fresh)
         for number, visit in enumerate(self._seen):
@@ -350,4 +362,6 @@ class _Search:
 def _deepest_turn(run: Run[Any]) -> int:
     """The turn of the run, or of an agent at work inside it that has come further."""
     at_work = [slot.status for _, slot in slots_in(run)]
-    return max(run.turn, *(one.run.turn for one in at_work if isinstance(one, Delegated)), 0)
+    return max(
+        run.turn, *(status.run.turn for status in at_work if isinstance(status, Delegated)), 0
+    )

@@ -33,7 +33,7 @@ def called_by(tool: Tool) -> Iterator[Any]:
     A tool that is named stands for its function. What is found at run time alone is not seen.
     """
     seen: dict[tuple[int, int], Any] = {}
-    left = [*_named_in(behind(tool.function)), *_given(tool.function)]
+    left = [*_named_in(behind(tool.function)), *_argument_functions(tool.function)]
     while left:
         function = left.pop()
         # a method is made anew each time that it is looked for
@@ -53,12 +53,12 @@ def evaluates(tool: Tool) -> bool:
     )
 
 
-def _given(function: Any) -> Iterator[Any]:
+def _argument_functions(function: Any) -> Iterator[Any]:
     """The functions among the arguments of what `behind` looks through."""
     while behind(function) is not function:
         if isinstance(function, partial):
             for value in (*function.args, *function.keywords.values()):
-                yield from _meant(value, ())
+                yield from _functions_of(value, ())
             function = function.func
         else:
             function = function.__wrapped__
@@ -76,7 +76,7 @@ def _named_in(function: Any) -> Iterator[Any]:
     values += [cell.cell_contents for cell in own.__closure__ or () if cell != CellType()]
     values += [*(own.__defaults__ or ()), *(own.__kwdefaults__ or {}).values(), owner]
     for value in values:
-        yield from _meant(value, names)
+        yield from _functions_of(value, names)
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
@@ -86,25 +86,25 @@ def _names_in(code: CodeType) -> Iterator[str]:
             yield from _names_in(inner)
 
 
-def _meant(value: Any, names: Collection[str], depth: int = 3) -> Iterator[Any]:
+def _functions_of(value: Any, names: Collection[str], depth: int = 3) -> Iterator[Any]:
     """The functions that a value stands for, and those of its attributes that are named as well."""
     if isinstance(value, Tool):
         yield behind(value.function)
         return
     if callable(value) and not isinstance(value, type):
         yield behind(value)
-        yield from _given(value)
+        yield from _argument_functions(value)
     if depth and isinstance(value, dict | list | tuple | set | frozenset):
         parts = value.values() if isinstance(value, dict) else value
         for part in islice(parts, MOST):
-            yield from _meant(part, names, depth - 1)
+            yield from _functions_of(part, names, depth - 1)
     if not depth or isinstance(value, FunctionType | MethodType) or _is_plain(value):
         return
     for name in (*names, "__init__", "__call__") if isinstance(value, type) else names:
         part = getattr_static(value, name, None)
         part = getattr(part, "__func__", part)  # of a class or static method
         is_method = isinstance(part, FunctionType) and not isinstance(value, type | ModuleType)
-        yield from _meant(MethodType(part, value) if is_method else part, names, depth - 1)
+        yield from _functions_of(MethodType(part, value) if is_method else part, names, depth - 1)
 
 
 def _is_plain(value: Any) -> bool:

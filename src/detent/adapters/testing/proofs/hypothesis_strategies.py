@@ -149,8 +149,10 @@ def _bare_answer(run: Run[Any], effect: Effect, rng: random.Random) -> Event:
         case Reconcile(ref, attempt):
             return ToolNeverRan(ref, attempt) if likely(rng, 0.5) else _of_tool(effect, rng)
         case Judge(ref, call, tool, policy):
-            said = policy(call, tool, run)
-            verdict = said if isinstance(said, Verdict) else in_background(said).result()
+            judgement = policy(call, tool, run)
+            verdict = (
+                judgement if isinstance(judgement, Verdict) else in_background(judgement).result()
+            )
             return Judged(ref, verdict, 0.0, effect.binding)
         case AskHuman(ref, _, tool, digest):
             return HumanDecided(ref, digest, _decision(tool, rng), by="Ada")
@@ -165,10 +167,11 @@ def _of_model(effect: AskModel, rng: random.Random) -> Event:
         return ModelFailed(turn, attempt, failure, at=0.0, chance=rng.random())
     count = rng.randint(0, 3) if effect.tools else 0
     calls = [
-        ToolCall(one.name, drawn(one.parameters, rng)) for one in rng.choices(effect.tools, k=count)
+        ToolCall(tool.name, drawn(tool.parameters, rng))
+        for tool in rng.choices(effect.tools, k=count)
     ]
-    said = ChatMessage.from_assistant(None if calls else "Done.", tool_calls=calls)
-    return ModelReplied(turn, attempt, ChatReply(said, usage=Usage(rng.randint(0, 9), 1)))
+    message = ChatMessage.from_assistant(None if calls else "Done.", tool_calls=calls)
+    return ModelReplied(turn, attempt, ChatReply(message, usage=Usage(rng.randint(0, 9), 1)))
 
 
 def _of_tool(effect: RunTool | Reconcile, rng: random.Random) -> Event:

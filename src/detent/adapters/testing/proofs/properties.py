@@ -45,18 +45,22 @@ class _Approvals:
         """What has been said once the event is folded in; a question takes back what was."""
         calls = self.calls if after.turn == before.turn else frozenset()
         further = self.further
-        for place, call, scope in _said(before, event):
-            calls = frozenset(one for one in calls if one[0] != place) | {(place, call)}
+        for place, call, scope in _approvals_in(before, event):
+            calls = frozenset(approved for approved in calls if approved[0] != place) | {
+                (place, call)
+            }
             if scope != "call":
                 names = tuple(at.tool_name for at in place[0])
                 arguments = call.arguments if scope == "arguments" else None
                 further |= {(names, call.tool_name, arguments)}
-        asked = {
+        open_places = {
             (path, slot.ref)
             for path, slot in slots_in(after)
             if isinstance(slot.status, AwaitingDecision)
         }
-        return _Approvals(frozenset(one for one in calls if one[0] not in asked), further)
+        return _Approvals(
+            frozenset(approved for approved in calls if approved[0] not in open_places), further
+        )
 
 
 _Spent: TypeAlias = tuple[float, frozenset[_Place], _Approvals]
@@ -95,12 +99,12 @@ def always(holds: Callable[[Run[Any]], object], name: str | None = None) -> Prop
     """The run is so after every event: `holds` is true of it."""
     if not callable(holds):
         raise TypeError(f"always takes a function of a run, not {holds!r:.80}")
-    said = name or str(getattr(holds, "__name__", holds))
+    sentence = name or str(getattr(holds, "__name__", holds))
 
     def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Violation | None:
-        return None if holds(after) else Violation(f"{said} does not hold")
+        return None if holds(after) else Violation(f"{sentence} does not hold")
 
-    return Property(said, judge)
+    return Property(sentence, judge)
 
 
 def never_runs_unapproved(tool: str) -> Property:
@@ -164,9 +168,9 @@ def budget_never_exceeded(
             return Violation(f"the model is asked when {after.cost} are spent")
         return None if spending is None else spending(memory, before, event, after)
 
-    given = {"tokens": tokens, "cost": cost, "amount": amount}
-    said = ", ".join(f"{name}={most}" for name, most in given.items() if most is not None)
-    return Property(f"budget_never_exceeded({said})", judge, tools=tuple(tools))
+    bounds = {"tokens": tokens, "cost": cost, "amount": amount}
+    text = ", ".join(f"{name}={most}" for name, most in bounds.items() if most is not None)
+    return Property(f"budget_never_exceeded({text})", judge, tools=tuple(tools))
 
 
 def _amount_judge(most: float, parameter: str, tools: frozenset[str]) -> Judge:
@@ -214,23 +218,23 @@ def _is_to_ask(before: Run[Any], after: Run[Any]) -> bool:
     )
 
 
-def _said(
+def _approvals_in(
     before: Run[Any], event: Event, path: Path = ()
 ) -> Iterator[tuple[_Place, ToolCall, Scope]]:
     """The call to which an event says yes, as it is to run, if it answers the open question."""
     match event:
-        case HumanDecided(ref, digest, Confirmed() | Modified() as said):
+        case HumanDecided(ref, digest, Confirmed() | Modified() as decision):
             for at, slot in slots_in(before):
                 status, place = slot.status, (at, slot.ref)
                 if place != (path, ref) or not isinstance(status, AwaitingDecision):
                     continue
                 if status.digest != digest:
                     continue
-                if isinstance(said, Modified):
-                    yield place, evolve(slot.call, arguments=said.arguments), "call"
+                if isinstance(decision, Modified):
+                    yield place, evolve(slot.call, arguments=decision.arguments), "call"
                 else:
-                    yield place, slot.call, said.remember
+                    yield place, slot.call, decision.remember
         case HappenedInside(ref, tool_name, inner):
-            yield from _said(before, inner, (*path, AgentRef(*ref, tool_name)))
+            yield from _approvals_in(before, inner, (*path, AgentRef(*ref, tool_name)))
         case _:
             return

@@ -138,8 +138,12 @@ class Small:
                 yield ToolNeverRan(ref, attempt)
                 yield from self._returns(effect)
             case Judge():
-                said = judge(effect)
-                yield said if isinstance(said, Judged) else in_background(said).result()
+                judgement = judge(effect)
+                yield (
+                    judgement
+                    if isinstance(judgement, Judged)
+                    else in_background(judgement).result()
+                )
             case AskHuman():
                 yield from self._decisions(run, effect)
             case WaitUntil(at=at):
@@ -150,9 +154,9 @@ class Small:
         for failure in FAILURES:
             yield ModelFailed(turn, attempt, failure, NOW)
         calls = [
-            ToolCall(offered.name, given)
+            ToolCall(offered.name, arguments)
             for offered in effect.tools
-            for given in self._given(offered)
+            for arguments in self._arguments_for(offered)
         ]
         for count in range(1, self.calls + 1):
             for chosen in combinations_with_replacement(calls, count):
@@ -161,7 +165,7 @@ class Small:
         for text in self._texts():
             yield self._replied(effect, ChatMessage.from_assistant(text))
 
-    def _given(self, offered: ToolSpec) -> Sequence[Mapping[str, Any]]:
+    def _arguments_for(self, offered: ToolSpec) -> Sequence[Mapping[str, Any]]:
         name = offered.name
         return self.arguments.get(name) or [drawn(offered.parameters, dice("arguments", name))]
 
@@ -199,9 +203,9 @@ class Small:
         other = arguments_for(effect.tool, dice("modified", effect.tool.name))
         widest = SCOPES.index(effect.ask.answers.remember) if self.remember else 0
         scopes = SCOPES[: widest + 1]
-        said: list[Decision] = [Confirmed(scope) for scope in scopes]
-        said += [Modified(other), Rejected(), Answered("a human says so")]
-        for decision in said:
+        decisions: list[Decision] = [Confirmed(scope) for scope in scopes]
+        decisions += [Modified(other), Rejected(), Answered("a human says so")]
+        for decision in decisions:
             yield HumanDecided(ref, effect.digest, decision)
         for slot in run.slots:
             if isinstance(slot.status, AwaitingDecision) and slot.ref != ref:

@@ -40,19 +40,19 @@ def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Itera
 
     They have said so of this very call, or of another one of the same tool, for calls like this.
     """
-    said = _Approvals(spec)
+    approvals = _Approvals(spec)
     for happening in trace:
         match happening:
             case Folded(_, before, event, after) if happening.is_change:
-                said.fold(before, event, after)
+                approvals.fold(before, event, after)
                 for place, call in _handed_over(before, after):
-                    if why := said.lack(place, call, said.call(place).attempt):
+                    if why := approvals.lack(place, call, approvals.call(place).attempt):
                         yield f"an agent works on {call}: {why}"
             case Performed(_, effect):
-                if why := said.lack((effect.path, effect.ref), effect.call, effect.attempt):
+                if why := approvals.lack((effect.path, effect.ref), effect.call, effect.attempt):
                     yield f"call {effect.ref} ran as {effect.call}: {why}"
             case _:
-                said.take(happening)
+                approvals.take(happening)
 
 
 _Word: TypeAlias = tuple[Ruled | None, AwaitingDecision | None, list[Said]]
@@ -172,14 +172,14 @@ class _Approvals:
             for word in self._words
         ):
             return ""
-        words = [one.decision for one in known.words]
+        words = [heard_word.decision for heard_word in known.words]
         return f"the policy said {ruled and ruled.verdict}, a human {words}"
 
 
-def _is_yes_to(said: Said, call: ToolCall, attempt: int, began: float | None) -> bool:
+def _is_yes_to(word: Said, call: ToolCall, attempt: int, began: float | None) -> bool:
     """Whether somebody has said yes to this call, in time, and it has begun in time."""
-    effect, until = said.effect, said.effect.expires_at
-    match said.decision:
+    effect, until = word.effect, word.effect.expires_at
+    match word.decision:
         case Confirmed() if effect.call == call:
             pass
         case Modified(arguments) if evolve(effect.call, arguments=arguments) == call:
@@ -189,27 +189,27 @@ def _is_yes_to(said: Said, call: ToolCall, attempt: int, began: float | None) ->
     most = inf if effect.ask.attempts is None else effect.ask.attempts
     is_meant = effect.begins <= attempt < effect.begins + most
     is_begun_late = attempt == effect.begins and _is_later(began, until)
-    return is_meant and not _is_later(said.at, until) and not is_begun_late
+    return is_meant and not _is_later(word.at, until) and not is_begun_late
 
 
-def _is_yes_to_such(said: Said, call: ToolCall, attempt: int, began: float | None) -> bool:
+def _is_yes_to_such(word: Said, call: ToolCall, attempt: int, began: float | None) -> bool:
     """Whether somebody has said yes to calls like this one, for as long as that counts."""
-    effect, lasts_s = said.effect, said.effect.ask.answers.remember_s
+    effect, lasts_s = word.effect, word.effect.ask.answers.remember_s
     defaults = effect.tool.defaults
     is_equal = {**defaults, **effect.call.arguments} == {**defaults, **call.arguments}
-    until = None if lasts_s is None else said.at + lasts_s
+    until = None if lasts_s is None else word.at + lasts_s
     return (
-        isinstance(said.decision, Confirmed)
-        and not _is_later(said.at, effect.expires_at)
+        isinstance(word.decision, Confirmed)
+        and not _is_later(word.at, effect.expires_at)
         and effect.call.tool_name == call.tool_name
-        and (_scope(said) == "tool" or is_equal)
+        and (_scope(word) == "tool" or is_equal)
         and not (attempt == 1 and _is_later(began, until))
     )
 
 
-def _scope(said: Said) -> Scope:
+def _scope(word: Said) -> Scope:
     """For what somebody has said yes, or lets the policy say it."""
-    ask, decision = said.effect.ask, said.decision
+    ask, decision = word.effect.ask, word.decision
     if isinstance(decision, Confirmed) and decision.remember != "call":
         return decision.remember
     scopes: tuple[Scope, Scope] = ask.remember, ask.answers.remember

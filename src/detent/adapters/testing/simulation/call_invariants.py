@@ -117,7 +117,11 @@ def what_can_be_looked_up_is_not_repeated(spec: AgentSpec[Any], trace: Trace) ->
             case Folded(_, before, ToolRaised() | ClockTicked(), after):
                 done -= {slot.ref for slot in before.slots if _is_retried(slot, after)}
             case Opened(_, _, run):  # a failure may be stored of which no process has heard
-                done -= {one.ref for one in run.slots if isinstance(one.status, Ready | BackingOff)}
+                done -= {
+                    open_slot.ref
+                    for open_slot in run.slots
+                    if isinstance(open_slot.status, Ready | BackingOff)
+                }
             case _:
                 pass
 
@@ -202,18 +206,18 @@ def starts(data: Mapping[str, Any], kind: str) -> Iterator[tuple[Path, CallRef, 
 def a_conversation_is_valid(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """Each call in it has one answer, in order, under an id of its own, and what was said stays."""
     for before, event, after in changes(trace):
-        told = list(after.messages)
-        if told[: len(before.messages)] != list(before.messages):
+        messages = list(after.messages)
+        if messages[: len(before.messages)] != list(before.messages):
             yield f"what was said before turn {before.turn} is not what was said"
-        new = told[len(before.messages) : len(told) - _newly_read(before, event, after)]
+        new = messages[len(before.messages) : len(messages) - _newly_read(before, event, after)]
         if not new:
             continue
-        asked, *answers = new
-        ids = [call.id for call in asked.tool_calls]
+        request, *answers = new
+        ids = [call.id for call in request.tool_calls]
         if None in ids or len(set(ids)) < len(ids):
             yield f"the calls of turn {before.turn} have the ids {ids}"
-        origins = [result.origin for one in answers for result in one.tool_call_results]
-        if origins != list(asked.tool_calls):
+        origins = [result.origin for message in answers for result in message.tool_call_results]
+        if origins != list(request.tool_calls):
             yield f"the calls of turn {before.turn} are {ids}, and answered are {origins}"
 
 
@@ -221,20 +225,20 @@ def a_conversation_is_valid(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]
 def what_is_said_is_read_once(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """What users say further stands last in the conversation, in order, when the model is asked."""
     for before, event, after in changes(trace):
-        said = _said(before, event)
+        unread = _messages_in(before, event)
         count = _newly_read(before, event, after)
         read = after.messages[max(0, len(after.messages) - count) :] if count else ()
         has_moved = (after.turn, after.phase) != (before.turn, before.phase)
         is_asked_anew = has_moved or isinstance(event, Resumed)
-        if [*read, *after.unread] != said:
-            yield f"{len(said)} messages were said, {count} are read, {len(after.unread)} are not"
+        if [*read, *after.unread] != unread:
+            yield f"{len(unread)} messages were said, {count} are read, {len(after.unread)} are not"
         elif count and not (is_asked_anew or isinstance(after.phase, Pausing)):
             yield f"{count} messages are read in turn {after.turn}, which was asked without them"
         if after.unread and is_asked_anew and isinstance(after.phase, Thinking):
             yield f"the model is asked in turn {after.turn}, and {len(after.unread)} are not read"
 
 
-def _said(before: Run[Any], event: Event) -> list[ChatMessage]:
+def _messages_in(before: Run[Any], event: Event) -> list[ChatMessage]:
     """What was not read yet, and what is said now."""
     more = [event.message] if isinstance(event, MessageReceived) else []
     return [*before.unread, *more]
@@ -242,4 +246,4 @@ def _said(before: Run[Any], event: Event) -> list[ChatMessage]:
 
 def _newly_read(before: Run[Any], event: Event, after: Run[Any]) -> int:
     """How many of them have entered the conversation."""
-    return max(0, len(_said(before, event)) - len(after.unread))
+    return max(0, len(_messages_in(before, event)) - len(after.unread))

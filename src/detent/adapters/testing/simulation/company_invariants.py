@@ -31,7 +31,11 @@ def what_is_answered_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iter
 
     Such a one may have begun again when a lost driver tells what came of it the first time.
     """
-    seen = [one for one in trace if not (isinstance(one, Performed) and _may_repeat(one))]
+    seen = [
+        happening
+        for happening in trace
+        if not (isinstance(happening, Performed) and _may_repeat(happening))
+    ]
     return settled_work_is_not_repeated.of_one(spec, seen)
 
 
@@ -50,14 +54,14 @@ def no_outcome_is_lost(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
 
 def nobody_is_asked_what_is_known(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """No run waits for a human to say how a call went of which a process has told."""
-    told: set[tuple[Path, CallRef, int]] = set()
+    outcomes: set[tuple[Path, CallRef, int]] = set()
     for happening in trace:
         match happening:
             case Offered(_, effect) if _knows(happening):
-                told.add((effect.path, effect.ref, effect.attempt))
+                outcomes.add((effect.path, effect.ref, effect.attempt))
             case Rested(run):
                 for place, why in _open(run):
-                    if place in told:
+                    if place in outcomes:
                         yield f"somebody knew of {place}, and the run {why}"
             case _:
                 pass
@@ -94,7 +98,7 @@ def _open(run: Run[Any]) -> Iterator[tuple[tuple[Path, CallRef, int], str]]:
 
 
 INVARIANTS_IN_COMPANY: tuple[Invariant, ...] = (
-    *(one for one in INVARIANTS if one is not settled_work_is_not_repeated),
+    *(invariant for invariant in INVARIANTS if invariant is not settled_work_is_not_repeated),
     what_is_answered_is_not_repeated,
     no_outcome_is_lost,
     nobody_is_asked_what_is_known,

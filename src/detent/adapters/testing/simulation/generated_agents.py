@@ -92,7 +92,7 @@ def spec_of(agent: Agent[Any, Any] | AgentSpec[Any]) -> AgentSpec[Any]:
 
 def require_tools(spec: AgentSpec[Any], names: Iterable[str], what: str) -> None:
     """Raise ValueError unless the agent, or one inside it, has all these tools."""
-    tools = {name for one in (spec, *agents_in(spec).values()) for name in one.tools}
+    tools = {name for agent_spec in (spec, *agents_in(spec).values()) for name in agent_spec.tools}
     if unknown := sorted(set(names) - tools):
         raise ValueError(f"{what} {unknown}; the agent has {sorted(tools)}")
 
@@ -115,14 +115,14 @@ def chained(current: str | None, update: str) -> str:
 
 def moody_policy(seed: int) -> Policy:
     """A policy that asks about some calls, and never twice about one: asking it again shows."""
-    asked: set[tuple[str, int, str | None]] = set()
+    answered_places: set[tuple[str, int, str | None]] = set()
 
     def verdict(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         place = (run.id, run.turn, call.id)
         rng = dice(seed, "policy", *place[1:])
-        if place in asked or likely(rng, 0.3):
+        if place in answered_places or likely(rng, 0.3):
             return Allow()
-        asked.add(place)
+        answered_places.add(place)
         return Deny("never this") if likely(rng, 0.1) else _question(rng)
 
     return verdict

@@ -148,9 +148,9 @@ def a_settled_answer_is_told(spec: AgentSpec[Any], trace: Trace) -> Iterator[str
     for before, _, after in changes(trace):
         if not before.slots or after.slots:
             continue
-        told = [one for message in after.messages for one in message.tool_call_results]
+        results = [result for message in after.messages for result in message.tool_call_results]
         for slot in filter(is_settled, before.slots):
-            if answer(slot) not in told and not _unmerged(slot, told):
+            if answer(slot) not in results and not _unmerged(slot, results):
                 yield f"call {slot.ref} was settled as {slot.status}, and the model is not told"
 
 
@@ -260,7 +260,11 @@ INVARIANTS: tuple[Invariant, ...] = (
 
 def waits_for_a_human(owed: Sequence[Effect]) -> bool:
     """Whether all that is owed is decisions, apart from the end of the run's time."""
-    rest = [one for one in owed if not (isinstance(one, WaitUntil) and one.reason == "limit")]
+    rest = [
+        owed_effect
+        for owed_effect in owed
+        if not (isinstance(owed_effect, WaitUntil) and owed_effect.reason == "limit")
+    ]
     return bool(rest) and all(isinstance(effect, AskHuman) for effect in rest)
 
 
@@ -306,10 +310,10 @@ def _reasons(
 
 
 def _ends_of_calls(
-    spec: AgentSpec[Any], before: Run[Any], event: Event, told: Sequence[ChatMessage]
+    spec: AgentSpec[Any], before: Run[Any], event: Event, messages: Sequence[ChatMessage]
 ) -> set[str]:
     """What among the answers to a turn's calls ends the run: an exit tool's, or a fault."""
-    results = [result for message in told for result in message.tool_call_results]
+    results = [result for message in messages for result in message.tool_call_results]
     ran = [
         slot.ref.place for slot in before.slots if _result(spec, before, slot, event) is not None
     ]
@@ -353,9 +357,9 @@ def _is_tried_again(was: Slot, event: object, now: Slot) -> bool:
     return began and failed and isinstance(now.status, Ready | BackingOff)
 
 
-def _unmerged(slot: Slot, told: Sequence[ToolCallResult]) -> bool:
+def _unmerged(slot: Slot, results: Sequence[ToolCallResult]) -> bool:
     """Whether the state did not take the call's result, and the model was told of that instead."""
-    faults = [one for one in told if one.origin == slot.call and one.error]
+    faults = [result for result in results if result.origin == slot.call and result.error]
     return isinstance(slot.status, Succeeded) and bool(faults)
 
 
@@ -374,10 +378,12 @@ def _answer_of_agent(
     spec: AgentSpec[Any], before: Run[Any], slot: Slot, inner: Run[Any], event: Event
 ) -> ToolResult | None:
     """What an agent gave, when `event` is what ended its run."""
-    heard = event.event if isinstance(event, HappenedInside) and event.ref == slot.ref else event
-    if heard is event and not isinstance(event, Resumed):
+    inner_event = (
+        event.event if isinstance(event, HappenedInside) and event.ref == slot.ref else event
+    )
+    if inner_event is event and not isinstance(event, Resumed):
         return None
-    now = step(spec.agents[slot.call.tool_name], inner, heard)
+    now = step(spec.agents[slot.call.tool_name], inner, inner_event)
     status = came_of(spec, before, slot, now)
     return status.result if isinstance(status, Succeeded) else None
 

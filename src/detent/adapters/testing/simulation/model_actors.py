@@ -119,10 +119,10 @@ class Players:
         rng = dice(self.seed, "tool", *effect.path, *effect.ref, nth)
         if likely(rng, self.habits.tool_raises):
             raise RuntimeError("the tool has failed")
-        given = self.results.get(effect.tool.name)
-        if given is None:
+        results = self.results.get(effect.tool.name)
+        if results is None:
             return result_for(effect.tool, rng)
-        return given(arguments) if callable(given) else rng.choice(given)
+        return results(arguments) if callable(results) else rng.choice(results)
 
     def found(self, key: str, nth: int, done: Mapping[str, object]) -> object:
         """What looking up a call, for the `nth` time, finds among what has been done."""

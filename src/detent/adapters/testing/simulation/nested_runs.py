@@ -72,15 +72,19 @@ def _faults_of_one(
     invariants: Iterable[Invariant], spec: AgentSpec[Any], trace: Trace
 ) -> Iterator[tuple[str, str]]:
     seen = parts(spec, trace)
-    for one in invariants:
-        found = one.of_each(spec, seen) if isinstance(one, Everywhere) else one(spec, trace)
+    for invariant in invariants:
+        found = (
+            invariant.of_each(spec, seen)
+            if isinstance(invariant, Everywhere)
+            else invariant(spec, trace)
+        )
         if isinstance(found, str) or not isinstance(found, Iterable):
             raise TypeError(
-                f"the invariant {one.__name__} has given {found!r:.80}: it must give, or yield, a "
-                "sentence for every place where it does not hold, and nothing where it does"
+                f"the invariant {invariant.__name__} has given {found!r:.80}: it must give, or "
+                "yield, a sentence for each place where it does not hold, and nothing where it does"
             )
         for sentence in found:
-            yield one.__name__, sentence
+            yield invariant.__name__, sentence
 
 
 def agent_at(spec: AgentSpec[Any], path: Path) -> AgentSpec[Any]:
@@ -118,8 +122,8 @@ def parts(spec: AgentSpec[Any], trace: Trace) -> dict[Path, list[Happening]]:
     """What has happened in the run, at (), and in that of each agent inside, in order."""
     seen: dict[Path, list[Happening]] = {(): []}
     for happening in trace:
-        for path, one in _parts_of(spec, happening):
-            seen.setdefault(path, []).append(one)
+        for path, part in _parts_of(spec, happening):
+            seen.setdefault(path, []).append(part)
     return seen
 
 
@@ -147,12 +151,12 @@ def _folded_inside(spec: AgentSpec[Any], folded: Folded) -> Iterator[tuple[Path,
     before = dict(_runs_in(folded.before))
     after = dict(_runs_in(folded.after)) if folded.is_change else before
     for path, was in before.items():
-        heard, now = _heard_at(folded.event, path), after.get(path)
-        if heard is None:
+        inner_event, now = _heard_at(folded.event, path), after.get(path)
+        if inner_event is None:
             continue
         if now is None:  # it has ended, and only its answer is kept
-            now = step(agent_at(spec, path), was, heard)
-        yield path, Folded(folded.process, was, heard, now)
+            now = step(agent_at(spec, path), was, inner_event)
+        yield path, Folded(folded.process, was, inner_event, now)
     for path, begun in after.items():
         if path not in before:
             yield path, Opened(folded.process, (), begun, begun)

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from detent.adapters.drivers.loading import FORGOTTEN, STOPPED, loaded, marked_event
 from detent.adapters.testing.doubles.transcripts import transcript
-from detent.adapters.testing.simulation.trace import told
+from detent.adapters.testing.simulation.trace import event_text
 from detent.core.machine.step import step
 from detent.core.run.events import Event
 from detent.core.run.run import Run
@@ -60,13 +60,13 @@ class Scenario(Generic[S]):
         """
         data: dict[str, Any] = json.loads(text)
         start = run_of(spec, AgentSnapshot.from_dict(data["start"]))
-        return cls(spec, start, tuple(event_from_json(spec, one) for one in data["events"]))
+        return cls(spec, start, tuple(event_from_json(spec, event) for event in data["events"]))
 
     def __str__(self) -> str:
         """What happened, a line for each event, and the run as it is then."""
         runs = list(self.runs())
-        heard = zip(self.events, runs[1:], strict=True)
-        lines = [f"{told(event)} -> {progress_mark(after)}" for event, after in heard]
+        steps = zip(self.events, runs[1:], strict=True)
+        lines = [f"{event_text(event)} -> {progress_mark(after)}" for event, after in steps]
         return "\n".join([*lines, transcript(runs[-1])])
 
 

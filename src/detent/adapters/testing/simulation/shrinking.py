@@ -103,7 +103,7 @@ def _until_it_fails(
     if fails(run):
         return ()
     for scene in scenes:
-        after = _heard(scenario, run, scene)
+        after = _stepped(scenario, run, scene)
         if after is not run:
             run = after
             kept.append(scene)
@@ -112,7 +112,7 @@ def _until_it_fails(
     return None
 
 
-def _heard(scenario: Scenario[Any], run: Run[Any], scene: _Scene) -> Run[Any]:
+def _stepped(scenario: Scenario[Any], run: Run[Any], scene: _Scene) -> Run[Any]:
     """The run after a scene; the same one where what was left out has made it impossible."""
     try:
         return step(scenario.spec, run, _rebound(scene, run))
@@ -131,15 +131,15 @@ def _played(scenario: Scenario[Any], scenes: Iterable[_Scene]) -> Scenario[Any]:
 
 def _scenes(scenario: Scenario[Any]) -> Iterator[_Scene]:
     for before, event in zip(scenario.runs(), scenario.events, strict=False):
-        said = innermost(event)
-        yield _Scene(event, _digest_at(before, event) == getattr(said, "digest", None))
+        inner_event = innermost(event)
+        yield _Scene(event, _digest_at(before, event) == getattr(inner_event, "digest", None))
 
 
 def _rebound(scene: _Scene, run: Run[Any]) -> Event:
     """The event; a human's answer is bound to the question as it stands now."""
-    said, digest = innermost(scene.event), _digest_at(run, scene.event)
-    if scene.is_answer and isinstance(said, HumanDecided) and digest is not None:
-        return wrap_event(path_of(scene.event), evolve(said, digest=digest))
+    inner_event, digest = innermost(scene.event), _digest_at(run, scene.event)
+    if scene.is_answer and isinstance(inner_event, HumanDecided) and digest is not None:
+        return wrap_event(path_of(scene.event), evolve(inner_event, digest=digest))
     return scene.event
 
 
@@ -172,7 +172,9 @@ def _calls(scenes: Iterable[_Scene]) -> list[tuple[Path, CallRef]]:
         if isinstance(event, ModelReplied)
         for place in range(len(event.reply.message.tool_calls))
     }
-    return sorted(made, key=lambda one: (-len(one[0]), one), reverse=True)
+    return sorted(
+        made, key=lambda path_and_ref: (-len(path_and_ref[0]), path_and_ref), reverse=True
+    )
 
 
 def _levels(event: Event) -> Iterator[tuple[Path, Event]]:
@@ -189,11 +191,13 @@ def _changed(
 ) -> Iterator[_Scene]:
     """The scenes, with those changed that the run at `path` has heard."""
     for scene in scenes:
-        heard = dict(_levels(scene.event)).get(path)
-        if heard is None:
+        inner_event = dict(_levels(scene.event)).get(path)
+        if inner_event is None:
             yield scene
         else:
-            yield from (evolve(scene, event=wrap_event(path, one)) for one in change(heard))
+            yield from (
+                evolve(scene, event=wrap_event(path, changed)) for changed in change(inner_event)
+            )
 
 
 def _without_turn(event: Any, turn: int) -> Iterator[Event]:

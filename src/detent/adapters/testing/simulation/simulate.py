@@ -156,8 +156,8 @@ class Simulation:
             if broken := self._judged(case, spec, trace):
                 raise InvariantBroken(self.smallest(broken))
             runs += 1
-            events += sum(isinstance(one, Folded) for one in trace)
-            processes += sum(isinstance(one, Opened) for one in trace)
+            events += sum(isinstance(happening, Folded) for happening in trace)
+            processes += sum(isinstance(happening, Opened) for happening in trace)
             edges.update(edges_of(trace))
             ends[_end_of(trace)] += 1
         return Report(runs, events, processes, perf_counter() - began, ends, frozenset(edges))
@@ -183,8 +183,8 @@ class Simulation:
 
     def _played(self, case: Case) -> tuple[AgentSpec[Any], Trace]:
         spec = self.agent(case.seed)
-        given = self.results(spec, case.seed)
-        players = Players(case.seed, spec, given, without=case.without)
+        values = self.results(spec, case.seed)
+        players = Players(case.seed, spec, values, without=case.without)
         with self.store(case.seed)() as store:
             is_attended = case.seed % 5 != 0
             stage = Stage(spec, players, store, self.messages, self.executor, is_attended)
@@ -228,13 +228,13 @@ def simulate(
         InvariantBroken: one does not; it has the seed, the smallest case found and a transcript.
     """
     spec = spec_of(agent)
-    given = dict(results or {})
-    require_tools(spec, given, "results are given for")
+    fixed_results = dict(results or {})
+    require_tools(spec, fixed_results, "results are given for")
     if isinstance(seeds, int) and seeds < 1:
         raise ValueError(f"{seeds} seeds would show nothing; give a number from 1, or the seeds")
     simulation = Simulation(
         lambda seed: spec,
-        lambda spec, seed: given,
+        lambda spec, seed: fixed_results,
         lambda seed: store,
         messages,
         executor,
@@ -289,7 +289,7 @@ def _end_of(trace: Trace) -> str:
 
 def _calls(trace: Trace) -> list[CallRef]:
     """Every call that the model has made in a trace, the last one first."""
-    replies = [one.event for one in trace if isinstance(one, Folded)]
+    replies = [happening.event for happening in trace if isinstance(happening, Folded)]
     refs = {
         CallRef(event.turn, place)
         for event in replies

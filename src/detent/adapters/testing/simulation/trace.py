@@ -180,7 +180,7 @@ def lines(trace: Trace) -> Iterator[str]:
             yield line
 
 
-def told(event: Event) -> str:
+def event_text(event: Event) -> str:
     """An event in a few words."""
     name = type(event).__name__
     match event:
@@ -192,12 +192,12 @@ def told(event: Event) -> str:
         case ToolReturned(ref, attempt, result):
             return f"{name} {_place(ref)} attempt {attempt}: {result.content!r:.60}"
         case HappenedInside(ref, tool_name, inner):
-            return f"in {tool_name} at {_place(ref)}: {told(inner)}"
+            return f"in {tool_name} at {_place(ref)}: {event_text(inner)}"
         case _:
-            shown = (
+            fields = (
                 f"{key}={_short(value)}" for key, value in asdict(event, recurse=False).items()
             )
-            return f"{name} {' '.join(shown)}"
+            return f"{name} {' '.join(fields)}"
 
 
 def _line(happening: Happening) -> str:
@@ -206,7 +206,7 @@ def _line(happening: Happening) -> str:
             return f"process {process} opens the run at entry {len(entries)}: {progress_mark(run)}"
         case Folded(process, _, event, after):
             came = progress_mark(after) if happening.is_change else "changes nothing"
-            return f"process {process} hears {told(event)} -> {came}"
+            return f"process {process} hears {event_text(event)} -> {came}"
         case Performed() | Said() | Ruled():
             return f"  {_outside(happening)}"
         case Forked(run):
@@ -227,7 +227,7 @@ def _outside(happening: Performed | Said | Ruled) -> str:
     call = _call(happening.effect)
     match happening:
         case Performed(_, effect, came):
-            return f"in the world: {call} attempt {effect.attempt}: {told(came)}"
+            return f"in the world: {call} attempt {effect.attempt}: {event_text(came)}"
         case Said(decision=decision):
             return f"a human decides about {call}: {decision}"
         case Ruled(verdict=verdict):

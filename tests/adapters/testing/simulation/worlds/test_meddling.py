@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from detent import ChatMessage, Confirmed, State, Tool, ToolCall
-from detent.adapters.testing.simulation.worlds.meddling import echoed, forged, said_too_late
+from detent.adapters.testing.simulation.worlds.meddling import echoed, forged, late_yes
 from detent.approvals import Ask
 from detent.core.tools.tool import by_name
 from detent.machine import (
@@ -52,13 +52,13 @@ def test_a_forged_yes_has_another_digest() -> None:
 def test_a_late_yes_is_one_to_a_question_that_ends() -> None:
     """It is the question's own digest, and a time behind its end."""
     run = asking(5.0)
-    late = said_too_late(SPEC, run, 0)
+    late = late_yes(SPEC, run, 0)
 
     assert late is not None
     assert late.at == 7.0
     event = HumanDecided(late.effect.ref, late.effect.digest, late.decision, at=late.at)
     assert step(SPEC, run, event) is run
-    assert said_too_late(SPEC, asking(None), 0) is None
+    assert late_yes(SPEC, asking(None), 0) is None
 
 
 def test_an_echo_is_of_the_past() -> None:

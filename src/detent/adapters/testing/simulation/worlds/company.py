@@ -40,7 +40,7 @@ from detent.adapters.testing.simulation.trace import (
     Said,
     Wrote,
 )
-from detent.adapters.testing.simulation.worlds.meddling import more_said
+from detent.adapters.testing.simulation.worlds.meddling import further_message
 from detent.adapters.testing.simulation.worlds.stage import (
     Driver,
     Flight,
@@ -118,7 +118,7 @@ class CompanyWorld:
     def _make(self, move: Move) -> None:
         """One thing befalls the run."""
         pick = move.pick
-        flying = [one for one in self._air if not driver_of(one).is_frozen]
+        flying = [work for work in self._air if not driver_of(work).is_frozen]
         match move.kind:
             case "land" | "work" if flying:
                 act = self._land if move.kind == "land" else self._perform
@@ -159,7 +159,7 @@ class CompanyWorld:
 
         What it has begun may go on meanwhile, in another place.
         """
-        begun = [one for one in self._air if one.process is driver]
+        begun = [work for work in self._air if work.process is driver]
         for flight in begun if pick % 3 else ():
             self._perform(flight)
         driver.is_frozen = True
@@ -191,7 +191,7 @@ class CompanyWorld:
             case "cancel":
                 event = CancelRequested("somebody wants it")
             case "message":
-                event = more_said(move.pick)
+                event = further_message(move.pick)
             case _ if self._run.grants:
                 event = GrantRevoked(self._run.grants[move.pick % len(self._run.grants)].ref)
             case _:
@@ -211,8 +211,8 @@ class CompanyWorld:
     def _decision(self, pick: int) -> Event | None:
         """What somebody says about a call that waits for a human."""
         run = self._run
-        asked = [] if run is None else due(self._spec, run)
-        questions = [one for one in asked if isinstance(one, AskHuman)]
+        owed = [] if run is None else due(self._spec, run)
+        questions = [owed_effect for owed_effect in owed if isinstance(owed_effect, AskHuman)]
         if not questions:
             return None
         effect = questions[pick % len(questions)]
@@ -314,7 +314,9 @@ class CompanyWorld:
                 self._run = loaded(self._stage.store.open(), self._spec, RUN_ID, 1).run
                 continue
             event, after = event_and_run(self._spec, before, entry, entry.data)
-            self.trace += [one for told, one in self._rulings if told == event][-1:]
+            self.trace += [ruling for ruled_event, ruling in self._rulings if ruled_event == event][
+                -1:
+            ]
             self.trace.append(Folded(number, before, event, after))
             self._run = after
 
@@ -340,9 +342,9 @@ class CompanyWorld:
         session = driver.session
         self._air += [Flight(driver, effect) for effect in session.take()]
         self._air = [
-            one
-            for one in self._air
-            if one.process is not driver or one.effect.key in session.under_way
+            work
+            for work in self._air
+            if work.process is not driver or work.effect.key in session.under_way
         ]
         if session.under_way or driver not in self._drivers:
             return
@@ -357,7 +359,7 @@ class CompanyWorld:
         if driver in self._drivers:
             self._drivers.remove(driver)
             self._gone.append(driver)
-            self._air = [one for one in self._air if one.process is not driver]
+            self._air = [work for work in self._air if work.process is not driver]
             self._tell(f"process {driver.number} {how}")
 
     def _land(self, flight: Flight) -> None:

@@ -31,8 +31,8 @@ def echoed(run: Run[Any], past: Sequence[Event], pick: int) -> Event:
     about = [
         event for event in past if getattr(event, "ref", None) in calls and isinstance(event, kind)
     ]
-    heard = about if about and pick % 4 else past
-    return heard[pick % len(heard)]
+    events = about if about and pick % 4 else past
+    return events[pick % len(events)]
 
 
 def forged(run: Run[Any], questions: Sequence[str], pick: int) -> Event | None:
@@ -45,7 +45,7 @@ def forged(run: Run[Any], questions: Sequence[str], pick: int) -> Event | None:
     if not open_questions:
         return None
     path, ref, digest = open_questions[pick % len(open_questions)]
-    wrong = ["forged", *(one for one in questions if one != digest)]
+    wrong = ["forged", *(other for other in questions if other != digest)]
     return wrap_event(path, HumanDecided(ref, wrong[pick % len(wrong)], Confirmed()))
 
 
@@ -58,15 +58,19 @@ def may_hear(spec: AgentSpec[Any], run: Run[Any], event: Event) -> bool:
     return True
 
 
-def more_said(pick: int) -> Event:
+def further_message(pick: int) -> Event:
     """Something that a user says further."""
     return MessageReceived(ChatMessage.from_user(f"more {pick}"))
 
 
-def said_too_late(spec: AgentSpec[Any], run: Run[Any], pick: int) -> Said | None:
+def late_yes(spec: AgentSpec[Any], run: Run[Any], pick: int) -> Said | None:
     """A yes that somebody says by another door than the driver's, when the question is past."""
-    asked = [one for one in due(spec, run) if isinstance(one, AskHuman)]
-    late = [(one, one.expires_at + 1) for one in asked if one.expires_at is not None]
+    questions = [owed_effect for owed_effect in due(spec, run) if isinstance(owed_effect, AskHuman)]
+    late = [
+        (owed_effect, owed_effect.expires_at + 1)
+        for owed_effect in questions
+        if owed_effect.expires_at is not None
+    ]
     if not late:
         return None
     effect, at = late[pick % len(late)]

@@ -133,7 +133,9 @@ def within_reach(spec: AgentSpec[Any], outside: Outside) -> AgentSpec[Any]:
 def _tool_within_reach(tool: Tool, outside: Outside) -> Tool:
     if isinstance(tool, Delegate):
         plain: dict[str, Any] = {
-            one.name: getattr(tool, one.name) for one in fields(Tool) if one.init
+            attribute.name: getattr(tool, attribute.name)
+            for attribute in fields(Tool)
+            if attribute.init
         }
         plain["agent"] = within_reach(tool.agent, outside)
         return Delegate(**plain)

@@ -169,7 +169,7 @@ class World:
                 revoked = GrantRevoked(grants[move.pick % len(grants)].ref)
                 self._feed(process, revoked, "from outside")
             case "message":
-                self._feed(process, meddling.more_said(move.pick), "from outside")
+                self._feed(process, meddling.further_message(move.pick), "from outside")
             case "fork":
                 self._fork(move.pick)
             case _:
@@ -232,7 +232,7 @@ class World:
         number = self._started
         if number > PATIENCE:
             raise RuntimeError("processes come and go, and the run gets nowhere")
-        self._air = [one for one in self._air if one.is_performed or not _is_work(one.effect)]
+        self._air = [work for work in self._air if work.is_performed or not _is_work(work.effect)]
         try:
             journal = self._journal()
             at = self._load(journal, number)
@@ -299,9 +299,9 @@ class World:
         session = process.session
         self._air += [Flight(process, effect) for effect in session.take()]
         self._air = [
-            one
-            for one in self._air
-            if one.process is not process or one.effect.key in session.under_way
+            work
+            for work in self._air
+            if work.process is not process or work.effect.key in session.under_way
         ]
         if session.under_way:
             return
@@ -312,14 +312,15 @@ class World:
         else:
             self._end(process, "has nothing left to do")
             if not self._stage.is_attended:  # time passes, until a question is too old
-                waits = [one for one in due(self._spec, session.run) if isinstance(one, WaitUntil)]
-                ends = [one.at for one in waits if one.reason == "expiry"]
+                owed = due(self._spec, session.run)
+                waits = [effect for effect in owed if isinstance(effect, WaitUntil)]
+                ends = [wait.at for wait in waits if wait.reason == "expiry"]
                 self.clock.wait(min(ends, default=0), Flag())
 
     def _end(self, process: Process, how: str) -> None:
         if process in self._processes:
             self._processes.remove(process)
-            self._air = [one for one in self._air if one.process is not process]
+            self._air = [work for work in self._air if work.process is not process]
             self.tell(f"process {process.number} {how}")
 
     def _saw(self, number: int, before: Run[Any], event: Event, after: Run[Any]) -> None:
@@ -362,7 +363,7 @@ class World:
         run = process.session.run
         if (event := meddling.forged(run, self._questions, pick)) is not None:
             self._feed(process, event, "by a forger")
-        if process in self._processes and (late := meddling.said_too_late(self._spec, run, pick)):
+        if process in self._processes and (late := meddling.late_yes(self._spec, run, pick)):
             effect = late.effect
             self.trace.append(late)
             event = HumanDecided(effect.ref, effect.digest, late.decision, at=late.at)
