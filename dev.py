@@ -63,13 +63,16 @@ CHECKS = {
 }
 PYTEST = ("pytest", "-n", "auto", "--dist", "loadgroup")
 CORE = (
-    "src/detent/core/*,*/ports/claims.py,*/adapters/control/*,*/confirmation/policies.py,"
+    "src/detent/core/*,*/ports/claims.py,*/ports/pending.py,*/ports/results.py,"
+    "*/adapters/control/*,*/confirmation/policies.py,"
     "*/confirmation/tallies.py,*/drivers/judging.py,*/hosts/effects/stored.py,"
     "*/hosts/effects/rules.py"
 )
 CORE_TESTS = (
     "tests/core",
     "tests/ports/test_claims.py",
+    "tests/ports/test_pending.py",
+    "tests/ports/test_results.py",
     "tests/adapters/confirmation",
     "tests/adapters/control",
     "tests/adapters/drivers/test_judging.py",

@@ -110,8 +110,8 @@ def test_what_was_judged_is_a_list_of_changes_with_reasons() -> None:
 
 def test_a_mutant_is_tried_again_by_the_tests_of_its_package() -> None:
     """Wherever the package is; a module of the core itself has tests of its own."""
-    tests = ["core/state", "core/test_result.py", "adapters/confirmation"]
-    names = ["core.state.keys", "core.result", "adapters.confirmation.policies"]
+    tests = ["core/state", "core/test_errors.py", "adapters/confirmation"]
+    names = ["core.state.keys", "core.errors", "adapters.confirmation.policies"]
 
     found = [mutants.tests_of(f"detent.{name}.x_f__mutmut_1") for name in names]
 

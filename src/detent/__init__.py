@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from detent.core.chat.messages import ToolCall as ToolCall
     from detent.core.chat.messages import ToolCallResult as ToolCallResult
     from detent.core.chat.replies import StreamingChunk as StreamingChunk
+    from detent.core.control.decisions import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.control.hooks import Hook as Hook
     from detent.core.control.hooks import HookError as HookError
     from detent.core.control.hooks import after_model as after_model
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     from detent.core.control.hooks import before_model as before_model
     from detent.core.control.hooks import before_tool as before_tool
     from detent.core.control.hooks import on_exit as on_exit
-    from detent.core.control.pending import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.errors import DetentError as DetentError
     from detent.core.errors import OutputError as OutputError
     from detent.core.errors import SchemaError as SchemaError
@@ -87,10 +87,6 @@ if TYPE_CHECKING:
     from detent.core.errors import ToolDefinitionError as ToolDefinitionError
     from detent.core.errors import UnstorableError as UnstorableError
     from detent.core.errors import WiringError as WiringError
-    from detent.core.result import AgentResult as AgentResult
-    from detent.core.result import BreakpointException as BreakpointException
-    from detent.core.result import StreamingCallbackError as StreamingCallbackError
-    from detent.core.result import ToolInvocationError as ToolInvocationError
     from detent.core.run.approval import Answered as Answered
     from detent.core.run.approval import Confirmed as Confirmed
     from detent.core.run.approval import Modified as Modified
@@ -140,6 +136,10 @@ if TYPE_CHECKING:
     from detent.ports.confirmation import ConfirmationUI as ConfirmationUI
     from detent.ports.confirmation import ConfirmationUIResult as ConfirmationUIResult
     from detent.ports.confirmation import HITLBreakpointException as HITLBreakpointException
+    from detent.ports.results import AgentResult as AgentResult
+    from detent.ports.results import BreakpointException as BreakpointException
+    from detent.ports.results import StreamingCallbackError as StreamingCallbackError
+    from detent.ports.results import ToolInvocationError as ToolInvocationError
 else:
     from detent.exports import lazy_exports
 
@@ -183,16 +183,13 @@ else:
                 "ToolCall ToolCallResult"
             ),
             "core.chat.replies": "StreamingChunk",
+            "core.control.decisions": "ToolExecutionDecision",
             "core.control.hooks": (
                 "Hook HookError after_model after_tool before_model before_tool on_exit"
             ),
-            "core.control.pending": "ToolExecutionDecision",
             "core.errors": (
                 "DetentError OutputError SchemaError StateError StateTypeError StoredDataError "
                 "ToolDefinitionError UnstorableError WiringError"
-            ),
-            "core.result": (
-                "AgentResult BreakpointException StreamingCallbackError ToolInvocationError"
             ),
             "core.run.approval": "Answered Confirmed Modified Rejected",
             "core.run.limits": "Limits",
@@ -218,6 +215,9 @@ else:
             "ports.confirmation": (
                 "ConfirmationPolicy ConfirmationStrategy ConfirmationUI ConfirmationUIResult "
                 "HITLBreakpointException"
+            ),
+            "ports.results": (
+                "AgentResult BreakpointException StreamingCallbackError ToolInvocationError"
             ),
         },
     )

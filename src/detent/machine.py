@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from detent.adapters.system.threads_and_loops import (
         FunctionToolExecutor as FunctionToolExecutor,
     )
-    from detent.core.control.pending import match_decision as match_decision
+    from detent.core.control.decisions import match_decision as match_decision
     from detent.core.errors import AgentChangedError as AgentChangedError
     from detent.core.errors import UnknownEffectError as UnknownEffectError
     from detent.core.machine.delegation import NoAnswerError as NoAnswerError
@@ -119,7 +119,7 @@ else:
             "adapters.system.chance": "SystemChance",
             "adapters.system.clocks": "ManualClock SystemClock",
             "adapters.system.threads_and_loops": "FunctionToolExecutor",
-            "core.control.pending": "match_decision",
+            "core.control.decisions": "match_decision",
             "core.errors": "AgentChangedError UnknownEffectError",
             "core.machine.delegation": "NoAnswerError nested_run wrap_event",
             "core.machine.due": "due",

@@ -21,8 +21,8 @@ from detent import (
 )
 from detent.adapters.control.breakpoints import AgentBreakpoint, ToolBreakpoint, holds_of
 from detent.approvals import Ask, pending
+from detent.core.control.decisions import decided_run
 from detent.core.control.holds import describe_effects
-from detent.core.control.pending import decided_run
 from detent.core.machine.delegation import ANSWER, PARAMETERS, agents_in, result_of_run, runs_in
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.run.run import AwaitingPolicy, Faulted, Ready, Succeeded

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from detent import AlwaysAskPolicy, ChatMessage, Confirmed, Modified, State, Tool, ToolCall
 from detent.approvals import pending
-from detent.core.control.pending import decided_run
+from detent.core.control.decisions import decided_run
 from detent.core.machine.binding import binding_of
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.run.effects import Reconcile

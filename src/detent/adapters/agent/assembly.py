@@ -48,7 +48,6 @@ from detent.adapters.telemetry.logs import logging_observers
 from detent.adapters.tools.toolsets import Tools
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start
-from detent.core.result import AgentResult
 from detent.core.run.events import Event, Resumed
 from detent.core.run.run import NO_OPTIONS, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
@@ -67,6 +66,7 @@ from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.listing import Listing
 from detent.ports.observer import Observer
+from detent.ports.results import AgentResult
 from detent.ports.telemetry import Leg, Telemetry
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.threads import Inbox
     from detent.adapters.tools.toolsets import Tools
     from detent.core.chat.replies import StreamingChunk
-    from detent.core.result import AgentResult
     from detent.core.run.events import Event
     from detent.core.storage.snapshot import AgentSnapshot
     from detent.ports.chat import Messages
+    from detent.ports.results import AgentResult
 
 Tell: TypeAlias = "Callable[[StreamingChunk | Event], object]"
 

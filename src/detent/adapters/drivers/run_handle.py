@@ -20,15 +20,8 @@ from detent.adapters.drivers.steps import Steps, at_once, in_event_loop
 from detent.adapters.providers.registry import provider_of
 from detent.adapters.telemetry.logs import log_waiting
 from detent.core.chat.replies import ModelFailure
-from detent.core.control.pending import pending
 from detent.core.errors import StateError
 from detent.core.machine.turns import output_of
-from detent.core.result import (
-    AgentResult,
-    BreakpointException,
-    StreamingCallbackError,
-    ToolInvocationError,
-)
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event
 from detent.core.run.outcomes import Failed
@@ -40,6 +33,13 @@ from detent.core.storage.snapshot import snapshot_of
 from detent.core.tools.result import ToolFault
 from detent.ports.chat import ChatGeneratorError
 from detent.ports.journal import JournalConflictError
+from detent.ports.pending import pending
+from detent.ports.results import (
+    AgentResult,
+    BreakpointException,
+    StreamingCallbackError,
+    ToolInvocationError,
+)
 from detent.ports.telemetry import Leg, Model
 
 if TYPE_CHECKING:

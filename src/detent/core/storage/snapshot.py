@@ -12,6 +12,7 @@ from attrs import astuple, evolve, field, frozen
 from detent.core.chat.json import messages_from_json
 from detent.core.chat.messages import ChatMessage, ToolCall, frozen_mapping
 from detent.core.codec.own_values import dump, load
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.control.holds import (
     CHAT_GENERATOR,
     TOOL_INVOKER,
@@ -20,7 +21,6 @@ from detent.core.control.holds import (
     key_to_json,
     place_of,
 )
-from detent.core.control.pending import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import runs_in
 from detent.core.run.effects import Effect, EffectKey

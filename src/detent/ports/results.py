@@ -17,8 +17,8 @@ from detent.core.state.typevars import S, T
 from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from detent.core.control.pending import PendingCall
     from detent.core.storage.snapshot import AgentSnapshot
+    from detent.ports.pending import PendingCall
 
 
 def _nothing() -> Any:
