@@ -88,7 +88,7 @@ def _owed_to_calls(
         kinds = {type(slot.status) for slot in slots}
     workable = [slot for slot in slots if type(slot.status) in WORKABLE]
     inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
-    judgements, inner = _one_at_a_time(spec, run, anew, inner)
+    judgements, inner = _judgements(spec, run, anew, inner)
     owed: list[Effect] = [*judgements]
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run, slots)
@@ -121,33 +121,23 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
 
 
 def _judgements(
-    spec: AgentSpec[S], run: Run[S], calls: Iterable[tuple[Slot, Binding]]
-) -> Iterator[Judge]:
-    """One for each policy, and budget: what is said of the calls before may matter to the next."""
-    asked: list[Policy] = []
-    taken = set[str]()
-    for slot, binding in calls:
-        name = slot.call.tool_name
-        policy = spec.guards.get(name, unguarded)
-        names = budgets_of(policy)
-        if not any(policy is one for one in asked) and taken.isdisjoint(names):
-            asked.append(policy)
-            taken |= names
-            yield Judge(slot.ref, slot.call, spec.tools[name], policy, run, binding)
-
-
-def _one_at_a_time(
     spec: AgentSpec[S], run: Run[S], anew: list[tuple[Slot, Binding]], inner: Inner
 ) -> tuple[list[Judge], Inner]:
-    """The judgements, and what agents are owed without those that share a budget with one before.
+    """What policies are asked now, and what agents inside are owed without what must wait for that.
 
-    Each sees what all of the run has spent until then.
+    RULE: one for each policy, and for each budget, however deep: what is said of a call may matter
+    to the next, which sees what all of the run has spent until then.
     """
     if not anew and not any(isinstance(one, Judge) for owed in inner.values() for one in owed):
         return [], inner
-    seen = unjudged(spec, run)
-    own = list(_judgements(spec, seen, anew))
-    taken = {name for one in own for name in budgets_of(one.policy)}
+    seen, asked, taken = unjudged(spec, run), list[Judge](), set[str]()
+    for slot, binding in anew:
+        name = slot.call.tool_name
+        policy = spec.guards.get(name, unguarded)
+        names = budgets_of(policy)
+        if not any(policy is one.policy for one in asked) and taken.isdisjoint(names):
+            taken |= names
+            asked.append(Judge(slot.ref, slot.call, spec.tools[name], policy, seen, binding))
     left: Inner = {}
     for ref, effects in inner.items():
         kept = list[Effect]()
@@ -158,7 +148,7 @@ def _one_at_a_time(
                 taken |= names
                 kept.append(evolve(effect, run=evolve_run(effect.run, spent=seen.spent)))
         left[ref] = tuple(kept)
-    return own, left
+    return asked, left
 
 
 def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> Iterator[AskHuman]:

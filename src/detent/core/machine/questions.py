@@ -35,6 +35,7 @@ from detent.core.run.approval import (
     Rejected,
     Scope,
     Verdict,
+    end_of,
     is_past,
     wants_more,
 )
@@ -85,10 +86,9 @@ def _judged(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Judged) -> Run[S
     if not isinstance(said, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
         slot = Slot(slot.ref, slot.call, before, slot.clearance, said.spends)
-        kept = _kept(slot, said, event.at) if stays or _answer(slot) is not None else None
-        if kept is not None:
-            return with_spending(run, kept)
         wanted = _wanted(slot, said)
+        if not wanted and (stays or _answer(slot) is not None):
+            return with_spending(run, _kept(slot, said, event.at))
     clear = slot.clearance
     is_left = clear is not None and _is_as_left(clear, now, event.at)  # a human has said so
     match said:
@@ -126,8 +126,8 @@ def _answered(slot: Slot) -> AwaitingDecision:
     clear = slot.clearance
     if clear is None or not clear.after or attempt_in(slot) > clear.attempt:
         return AwaitingDecision("")
-    asked = AwaitingDecision("", ask=clear.ask or PLAIN_ASK)
-    return attrs.evolve(asked, after=clear.after, trouble=clear.trouble)
+    ask = clear.ask or PLAIN_ASK
+    return AwaitingDecision("", ask=ask, after=clear.after, trouble=clear.trouble)
 
 
 def _answer(slot: Slot) -> str | None:
@@ -148,15 +148,13 @@ def _wanted(slot: Slot, said: Verdict) -> list[str]:
     return [f"the rules want more now: {text}" for text in more]
 
 
-def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot | None:
+def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot:
     """The slot as it is, where what was asked or said before is enough for the rules of today.
 
-    It counts no longer, and for no more attempts, than they say. None where it is not enough. A
-    question that was put stays, even if it need not be by now.
+    It counts no longer, and for no more attempts, than they say. A question that was put stays,
+    even if it need not be by now.
     """
     status, clear = slot.status, slot.clearance
-    if _wanted(slot, said):
-        return None
     if (answer := _answer(slot)) is not None:
         return unspent(slot, AnsweredByHuman(answer))
     if isinstance(status, AwaitingDecision):
@@ -176,10 +174,9 @@ def _sooner(
     """A question, and when what was asked or said ends: as a later one has it, if that is less."""
     if not isinstance(said, Ask):
         return ask, until
-    ends = [until, None if said.expires_s is None or at is None else at + said.expires_s]
+    ends = [one for one in (until, end_of(at, said.expires_s)) if one is not None]
     most = [one for one in (ask.attempts, said.attempts) if one is not None]
-    ask = attrs.evolve(ask, attempts=min(most, default=None))
-    return ask, min((one for one in ends if one is not None), default=None)
+    return attrs.evolve(ask, attempts=min(most, default=None)), min(ends, default=None)
 
 
 def _is_as_left(clear: Clearance, now: Binding, at: float | None) -> bool:
@@ -199,13 +196,14 @@ def posed(  # noqa: PLR0917 - the parts of a question
     again: int = 0,
 ) -> AwaitingDecision:
     """A question about `attempt`; `crash` is the name and the trouble that it came of."""
-    until = None if ask.expires_s is None or at is None else at + ask.expires_s
+    until = end_of(at, ask.expires_s)
     if crash[0]:  # to run a call again, perhaps, says nothing of others
         ask = attrs.evolve(ask, remember="call")
     digest = digest_of(run, slot, binding, crash[0], again)
     reason = "; ".join(filter(None, (crash[1], ask.reason)))
-    put = AwaitingDecision(digest, reason, attempt, until, ask, binding, *crash, change)
-    return attrs.evolve(put, again=again) if again else put
+    return AwaitingDecision(
+        digest, reason, attempt, until, ask, binding, *crash, change, again=again
+    )
 
 
 def attempt_in(slot: Slot) -> int:
@@ -279,8 +277,15 @@ def _released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None)
 
 def _cleared(asked: AwaitingDecision) -> Clearance:
     """What the answer to a question lets run: that which was asked about."""
-    clear = Clearance(asked.binding, asked.attempt, asked.ask, asked.expires_at)
-    return attrs.evolve(clear, is_stale=asked.is_stale, after=asked.after, trouble=asked.trouble)
+    return Clearance(
+        asked.binding,
+        asked.attempt,
+        asked.ask,
+        asked.expires_at,
+        is_stale=asked.is_stale,
+        after=asked.after,
+        trouble=asked.trouble,
+    )
 
 
 def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
@@ -299,8 +304,8 @@ def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDeci
     lasts_s = ask.answers.remember_s
     until = None if lasts_s is None else (event.at or 0) + lasts_s
     by = ", ".join(vote.by for vote in said_yes if vote.by) or None
-    grant = Grant(slot.ref, slot.call, scope, status.binding, by, event.at, (), until)
-    grant = attrs.evolve(grant, revealed=done.revealed, approvers=ask.approvers)
+    seen, bound = done.revealed, status.binding
+    grant = Grant(slot.ref, slot.call, scope, bound, by, event.at, (), until, seen, ask.approvers)
     # what was said last of the same call counts: a run that asks again and again does not grow
     said_before = (slot.ref, scope, status.binding)
     kept = [one for one in run.grants if (one.ref, one.scope, one.binding) != said_before]

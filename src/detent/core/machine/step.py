@@ -34,7 +34,7 @@ from detent.core.machine.turns import (
     settled,
     spoken_to,
 )
-from detent.core.run.approval import is_past
+from detent.core.run.approval import end_of, is_past
 from detent.core.run.events import (
     AnswerRejected,
     CallRewritten,
@@ -212,9 +212,7 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
         if over := spec.limits.spent_inside(run.usage, run.cost, run.calls):
             return with_slot(run, given_up(slot, Exhausted(over)))
         return with_slot(run, moved(slot, _delegated(spec, run, slot, event.at)))
-    limit = tool.timeout_s
-    deadline = None if limit is None or event.at is None else event.at + limit
-    return with_slot(run, moved(slot, Running(event.attempt, deadline)))
+    return with_slot(run, moved(slot, Running(event.attempt, end_of(event.at, tool.timeout_s))))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
