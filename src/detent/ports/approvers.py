@@ -6,12 +6,13 @@ from collections.abc import Awaitable
 from typing import Any, Protocol, TypeAlias
 
 from detent.core.chat.messages import ToolCall
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.machine.calls import UNKNOWN_PERSON, Refusal
 from detent.core.run.approval import Principal
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided
 from detent.core.tools.tool import Tool
+from detent.ports.pending import PendingCall
 
 Identified: TypeAlias = Principal | Refusal | None
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
 
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected, Scope
 from detent.core.values.checks import names_told
+from detent.ports.pending import PendingCall
 
 if TYPE_CHECKING:
-    from detent.core.result import AgentResult
     from detent.core.storage.snapshot import AgentSnapshot
+    from detent.ports.results import AgentResult
 
 
 @names_told

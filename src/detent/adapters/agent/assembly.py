@@ -30,6 +30,7 @@ from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
+from detent.adapters.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded
@@ -45,10 +46,8 @@ from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.telemetry.logs import logging_observers
 from detent.adapters.tools.toolsets import Tools
-from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start
-from detent.core.result import AgentResult
 from detent.core.run.events import Event, Resumed
 from detent.core.run.run import NO_OPTIONS, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
@@ -67,6 +66,7 @@ from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.listing import Listing
 from detent.ports.observer import Observer
+from detent.ports.results import AgentResult
 from detent.ports.telemetry import Leg, Telemetry
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 

@@ -24,11 +24,11 @@ from detent.adapters.system.terminal import (
     print_text,
     spelled,
 )
-from detent.core.control.pending import PendingCall
 from detent.core.run.approval import Scope
 from detent.core.tools.masking import MASK
 from detent.core.values.frozen import thaw
 from detent.ports.confirmation import ConfirmationUIResult
+from detent.ports.pending import PendingCall
 
 ONE_AT_A_TIME = Lock()
 """Prompts of several runs in one process do not interleave."""

@@ -7,11 +7,11 @@ from typing import Any, Generic, TypeAlias
 
 from attrs import frozen
 
+from detent.adapters.control.breakpoints import NO_HOLD
 from detent.adapters.drivers.fold import Fold, Missed, Record
 from detent.adapters.drivers.steps import NO_STEPS, Steps, at_once
 from detent.adapters.system.clocks import SystemClock
-from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
-from detent.core.control.claims import RunBusyError
+from detent.core.control.holds import Hold, place_of
 from detent.core.control.hooks import Hook, HookError, incoming, outgoing
 from detent.core.machine.delegation import lapse_of, nested_run, wrap_event
 from detent.core.machine.due import due
@@ -21,6 +21,7 @@ from detent.core.run.events import CallRewritten, Event, ToolNeverRan, ToolStart
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
+from detent.ports.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.journal import JournalConflictError
 from detent.ports.observer import Observer

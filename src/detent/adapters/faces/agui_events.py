@@ -41,11 +41,11 @@ from ag_ui.core import ToolCall as AGUIToolCall
 from detent.adapters.faces.following import Followed, Left, Spoken
 from detent.adapters.faces.replies import arguments_text, failure_text, question_text
 from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, ToolCallResult
-from detent.core.control.pending import PendingCall
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Run
 from detent.core.values.frozen import thaw
 from detent.ports.hosting import HostedRun
+from detent.ports.pending import PendingCall
 
 EXPIRES_S = 24 * 60 * 60.0
 """When a client is to ask again about a question that does not lapse, in seconds: the protocol

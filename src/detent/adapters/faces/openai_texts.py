@@ -19,11 +19,11 @@ from detent.adapters.web.people import Person
 from detent.adapters.web.shown import visible
 from detent.core.chat.messages import ChatMessage, ToolCall, ToolCallResult
 from detent.core.chat.replies import Usage
-from detent.core.control.pending import PendingCall
 from detent.core.errors import DetentError
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Run
 from detent.ports.hosting import HostedRun, HostRefusal
+from detent.ports.pending import PendingCall
 
 THREAD_HEADERS = ("X-Thread-Id", "X-OpenWebUI-Chat-Id")
 """Where a client names the conversation; the first one that is there counts."""

@@ -9,10 +9,10 @@ from starlette.responses import Response, StreamingResponse
 
 from detent.adapters.faces.entrance import TurnedAwayError
 from detent.core.chat.messages import ToolCall
-from detent.core.control.pending import PendingCall
 from detent.core.run.outcomes import Failed
 from detent.core.tools.masking import masked
 from detent.core.values.frozen import thaw
+from detent.ports.pending import PendingCall
 
 KEEP_ALIVE = ": keep-alive\n\n"
 """What a stream says where it has nothing to say: else what stands between ends it."""

@@ -17,15 +17,15 @@ from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.legs import AnyHandle, Legs, told_by
 from detent.adapters.hosts.reading import Reading, asked
-from detent.core.control.claims import RunBusyError
 from detent.core.errors import StateError, StoredDataError, UnstorableError
-from detent.core.result import AgentResult
 from detent.core.run.events import Event, MessageReceived
 from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
 from detent.ports.chat import Messages
+from detent.ports.claims import RunBusyError
 from detent.ports.hosting import Accepted, Fork, HostRefusal, UnknownAgentError
 from detent.ports.journal import JournalDamagedError
 from detent.ports.listing import StoredRun
+from detent.ports.results import AgentResult
 
 BUSY_S = 0.05
 """How long it is waited for another process that is just beginning the same run."""

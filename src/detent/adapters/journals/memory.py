@@ -10,7 +10,7 @@ from typing import TypeVar
 from attrs import evolve
 
 from detent.adapters.journals.run_index import RunIndex
-from detent.core.control.claims import Claim, Owner
+from detent.ports.claims import Claim, Owner
 from detent.ports.journal import Checkpoint, Entry, listing_after, require_next
 from detent.ports.listing import ALL_RUNS, NO_LISTING, RunQuery, StoredRun
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from detent.adapters.journals.sqlite_file import SQLiteFile
 from detent.adapters.journals.writer import Writer
-from detent.core.control.claims import Claim, Owner
-from detent.ports.claims import FORGOTTEN_S
+from detent.ports.claims import FORGOTTEN_S, Claim, Owner
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -8,8 +8,8 @@ from typing import Any
 
 import mcp_types as types
 
-from detent.core.control.pending import PendingCall
 from detent.core.values.frozen import thaw
+from detent.ports.pending import PendingCall
 
 FORM: dict[str, Any] = {
     "type": "object",

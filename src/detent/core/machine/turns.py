@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import is_
 from typing import Any
 
 import attrs
 
 from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage, tool_message, with_calls
+from detent.core.chat.messages import (
+    ChatMessage,
+    ResultPart,
+    TextContent,
+    ToolCallResult,
+    tool_message,
+    with_calls,
+)
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.errors import OutputError, StateError, UnknownEffectError
 from detent.core.machine.calls import given_up
@@ -20,22 +26,22 @@ from detent.core.run.run import (
     THINKING,
     Acting,
     AnswerAccepted,
+    AnsweredByHuman,
     AnswerInvalid,
     Done,
     Faulted,
+    Open,
     Pausing,
+    Refused,
     Run,
     Slot,
-    Status,
     Succeeded,
     Thinking,
-    answer,
     are_settled,
     evolve,
     is_settled,
     labelled,
     moved,
-    replaced,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -48,45 +54,12 @@ EARLY = frozenset({"length", "content_filter", "refusal"})
 """The reasons for which a model stops before its answer is whole."""
 
 
-def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
-    """Wait while a slot is open; then fold all results."""
-    if are_settled(slots):
-        return completed(spec, run, reply, slots)
-    return evolve(run, phase=Acting(reply, tuple(slots)))
-
-
-def move_slot(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
-    """The run with another status of a call, and on its way if that was the last of the turn."""
-    phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
-    return advance(spec, run, phase.reply, replaced(phase.slots, moved(slot, status)))
-
-
-def hear_tool(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
-    """The run after a tool has said something, whose labels it bears if the model reads of it."""
-    if isinstance(status, Succeeded | Faulted):
-        run = labelled(run, spec.tools[slot.call.tool_name].labels)
-    return move_slot(spec, run, slot, status)
-
-
-def settled_turn(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
-    """The run, whose turn may be over by now."""
+def settled(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """The run, past its turn if all calls of it have their answers: in the model's order."""
     phase = run.phase
     if not isinstance(phase, Acting) or not are_settled(phase.slots):
         return run
-    return completed(spec, run, phase.reply, phase.slots)
-
-
-def with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:
-    """The run with other slots; itself where they are the same."""
-    phase = run.phase
-    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
-        return run
-    return advance(spec, run, phase.reply, slots)
-
-
-def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
-    """The run after a turn whose calls are all settled: their results, in the model's order."""
-    state, merged = folded(spec, run, reply, slots)
+    state, merged = folded(spec, run, phase.reply, phase.slots)
     outcome = _outcome(spec, merged)
     if outcome is not None:
         return _unless_spoken_to(spec, evolve(run, state=state, phase=Done(outcome)))
@@ -204,6 +177,32 @@ def folded(
     answers = [tool_message(result) for slot in merged if (result := answer(slot)) is not None]
     said = with_calls(reply.message, [slot.call for slot in merged])  # as made, or modified
     return with_messages(state, [said, *answers]), merged
+
+
+def answer(slot: Slot) -> ToolCallResult | None:
+    """What the model is told about the call; None while it is open."""
+    status = slot.status
+    match status:
+        case Succeeded():  # not taken apart here: that would take thrice as long
+            content = status.result.content
+            if slot.clearance is not None and slot.clearance.note is not None:
+                content = _noted(slot.clearance.note, content)
+            return ToolCallResult(content, slot.call)
+        case Faulted(fault):
+            return ToolCallResult(fault.message, slot.call, error=True)
+        case Refused(text) | AnswerInvalid(text):
+            return ToolCallResult(text, slot.call, error=True)
+        case AnsweredByHuman(text):
+            return ToolCallResult(text, slot.call)
+        case AnswerAccepted():
+            return ToolCallResult("accepted", slot.call)
+        case _:
+            _: Open = status  # a type checker sees that none which has an answer is left
+            return None
+
+
+def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:
+    return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)
 
 
 def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:

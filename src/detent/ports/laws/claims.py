@@ -11,8 +11,7 @@ from threading import Barrier, get_ident
 
 from attrs import evolve
 
-from detent.core.control.claims import Claim, Owner, given_back
-from detent.ports.claims import FORGOTTEN_S, Claims
+from detent.ports.claims import FORGOTTEN_S, Claim, Claims, Owner, given_back
 from detent.ports.laws.breaking import PATIENCE_S, expect, in_time, races
 
 MakeClaims = Callable[[], Claims]

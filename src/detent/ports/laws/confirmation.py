@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, TypeAlias
 
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.values.frozen import thaw
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
 from detent.ports.laws.breaking import expect
+from detent.ports.pending import PendingCall
 
 Humans: TypeAlias = Mapping[str, Callable[[], ConfirmationUI]]
 """Makers of the UI under test, by what the human at it does."""

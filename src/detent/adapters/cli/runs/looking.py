@@ -31,9 +31,9 @@ from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.confirmation.console import argument_label
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import Story, story_of
-from detent.core.control.pending import PendingCall
 from detent.ports.journal import Journal
 from detent.ports.listing import RunQuery, StoredRun
+from detent.ports.pending import PendingCall
 
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
 NOBODY = "somebody to resume it"

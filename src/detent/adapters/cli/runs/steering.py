@@ -44,14 +44,15 @@ from detent.adapters.stories.story import SEALED, Story
 from detent.adapters.system.terminal import drop_typed_keys
 from detent.core.chat.messages import ChatMessage
 from detent.core.codec.own_values import dump
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
-from detent.core.result import AgentResult
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Failed
 from detent.core.tools.masking import MASK, masked
 from detent.core.values.frozen import thaw
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.listing import Listing
+from detent.ports.pending import PendingCall
+from detent.ports.results import AgentResult
 
 DIGEST_LEAST = 8
 """With so many characters nobody hits upon another question: its run's nonce is in the digest."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from detent.core.control.claims import (
+from detent.journals import MemoryJournal
+from detent.ports.claims import (
     Claim,
     Owner,
     RunBusyError,
+    claims_of,
     given_back,
     is_held,
     is_sure,
     next_claim,
+    stands_of,
+    submit_swap_of,
 )
 
 ME = Owner("me", "here", 1, "0", 15.0)
@@ -53,3 +57,10 @@ def test_a_busy_run_says_whose_it_is_and_what_to_do() -> None:
     assert "run 'r' is driven by process 1 on here: wait for it with resume(…, wait=" in str(busy)
     unknown = RunBusyError("r", CLAIM, None)
     assert (unknown.until, "by another process" in str(unknown)) == (7.0, True)
+
+
+def test_a_store_offers_what_it_can() -> None:
+    """A journal its claims, and these a quick look and a swap without waiting; or nothing."""
+    plain, claims = MemoryJournal(), MemoryJournal().claims
+    assert claims_of(plain) is plain.claims
+    assert (submit_swap_of(claims), stands_of(claims)) == (None, None)

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.chat.replies import Usage
-from detent.core.control.breakpoints import Hold, describe_effects
+from detent.core.control.holds import Hold, describe_effects
 from detent.core.errors import DetentError
 from detent.core.run.effects import Effect
 from detent.core.run.run import Pausing, Run, Thinking
@@ -17,8 +17,8 @@ from detent.core.state.typevars import S, T
 from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from detent.core.control.pending import PendingCall
     from detent.core.storage.snapshot import AgentSnapshot
+    from detent.ports.pending import PendingCall
 
 
 def _nothing() -> Any:
