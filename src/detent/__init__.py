@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from detent.adapters.providers.prices import Price as Price
     from detent.adapters.providers.prices import Prices as Prices
     from detent.adapters.providers.registry import chat_generator as chat_generator
+    from detent.adapters.stories.diff import Change as Change
+    from detent.adapters.stories.diff import diff as diff
     from detent.adapters.system.snapshot_files import load_snapshot as load_snapshot
     from detent.adapters.system.snapshot_files import save_snapshot as save_snapshot
     from detent.adapters.testing.doubles.scripted import (
@@ -57,9 +59,11 @@ if TYPE_CHECKING:
     from detent.adapters.tools.decorator import (
         create_tool_from_function as create_tool_from_function,
     )
+    from detent.adapters.tools.decorator import inject as inject
     from detent.adapters.tools.decorator import stores as stores
     from detent.adapters.tools.decorator import tool as tool
     from detent.adapters.tools.documents import Document as Document
+    from detent.adapters.tools.output_type import OutputType as OutputType
     from detent.adapters.tools.toolsets import Toolset as Toolset
     from detent.core.chat.messages import ChatMessage as ChatMessage
     from detent.core.chat.messages import ChatRole as ChatRole
@@ -69,7 +73,6 @@ if TYPE_CHECKING:
     from detent.core.chat.messages import TextContent as TextContent
     from detent.core.chat.messages import ToolCall as ToolCall
     from detent.core.chat.messages import ToolCallResult as ToolCallResult
-    from detent.core.chat.replies import StreamingChunk as StreamingChunk
     from detent.core.control.decisions import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.control.hooks import Hook as Hook
     from detent.core.control.hooks import HookError as HookError
@@ -92,9 +95,6 @@ if TYPE_CHECKING:
     from detent.core.run.approval import Modified as Modified
     from detent.core.run.approval import Rejected as Rejected
     from detent.core.run.limits import Limits as Limits
-    from detent.core.run.output_type import OutputType as OutputType
-    from detent.core.state.diff import Change as Change
-    from detent.core.state.diff import diff as diff
     from detent.core.state.fields import Appended as Appended
     from detent.core.state.fields import Counter as Counter
     from detent.core.state.fields import Field as Field
@@ -128,9 +128,9 @@ if TYPE_CHECKING:
     from detent.core.tools.retries import Retries as Retries
     from detent.core.tools.tool import Tool as Tool
     from detent.core.tools.wiring import Reply as Reply
-    from detent.core.tools.wiring import inject as inject
     from detent.core.values.frozen import thaw as thaw
     from detent.ports.chat import ChatGeneratorError as ChatGeneratorError
+    from detent.ports.chat import StreamingChunk as StreamingChunk
     from detent.ports.confirmation import ConfirmationPolicy as ConfirmationPolicy
     from detent.ports.confirmation import ConfirmationStrategy as ConfirmationStrategy
     from detent.ports.confirmation import ConfirmationUI as ConfirmationUI
@@ -172,17 +172,18 @@ else:
             "adapters.providers.openai.chat": "OpenAIChatGenerator",
             "adapters.providers.prices": "Price Prices",
             "adapters.providers.registry": "chat_generator",
+            "adapters.stories.diff": "Change diff",
             "adapters.system.snapshot_files": "load_snapshot save_snapshot",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
             "adapters.tools.component_tool": "ComponentTool component",
-            "adapters.tools.decorator": "FunctionTool create_tool_from_function stores tool",
+            "adapters.tools.decorator": "FunctionTool create_tool_from_function inject stores tool",
             "adapters.tools.documents": "Document",
+            "adapters.tools.output_type": "OutputType",
             "adapters.tools.toolsets": "Toolset",
             "core.chat.messages": (
                 "ChatMessage ChatRole FileContent ImageContent ReasoningContent TextContent "
                 "ToolCall ToolCallResult"
             ),
-            "core.chat.replies": "StreamingChunk",
             "core.control.decisions": "ToolExecutionDecision",
             "core.control.hooks": (
                 "Hook HookError after_model after_tool before_model before_tool on_exit"
@@ -193,8 +194,6 @@ else:
             ),
             "core.run.approval": "Answered Confirmed Modified Rejected",
             "core.run.limits": "Limits",
-            "core.run.output_type": "OutputType",
-            "core.state.diff": "Change diff",
             "core.state.fields": (
                 "Appended Counter Field LastN Maximum Merged Minimum Replaced SetUnion Unique"
             ),
@@ -209,9 +208,9 @@ else:
             "core.tools.masking": "SecretParameter",
             "core.tools.retries": "Retries",
             "core.tools.tool": "Tool",
-            "core.tools.wiring": "Reply inject",
+            "core.tools.wiring": "Reply",
             "core.values.frozen": "thaw",
-            "ports.chat": "ChatGeneratorError",
+            "ports.chat": "ChatGeneratorError StreamingChunk",
             "ports.confirmation": (
                 "ConfirmationPolicy ConfirmationStrategy ConfirmationUI ConfirmationUIResult "
                 "HITLBreakpointException"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from detent.adapters.journals.postgres import PostgresJournal as PostgresJournal
     from detent.adapters.journals.redacted import RedactedJournal as RedactedJournal
     from detent.adapters.journals.sqlite import SQLiteJournal as SQLiteJournal
-    from detent.core.errors import RunEndedError as RunEndedError
     from detent.ports.claims import Claim as Claim
     from detent.ports.claims import Claims as Claims
     from detent.ports.claims import Owner as Owner
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from detent.ports.listing import page_of as page_of
     from detent.ports.notices import ForeignNotices as ForeignNotices
     from detent.ports.notices import Notices as Notices
+    from detent.ports.results import RunEndedError as RunEndedError
 else:
     from detent.exports import lazy_exports
 
@@ -60,7 +60,6 @@ else:
             "adapters.journals.postgres": "PostgresJournal",
             "adapters.journals.redacted": "RedactedJournal",
             "adapters.journals.sqlite": "SQLiteJournal",
-            "core.errors": "RunEndedError",
             "ports.claims": "Claim Claims Owner RunBusyError",
             "ports.journal": (
                 "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
@@ -69,5 +68,6 @@ else:
             ),
             "ports.listing": "Listing RunQuery StoredRun page_of",
             "ports.notices": "ForeignNotices Notices",
+            "ports.results": "RunEndedError",
         },
     )

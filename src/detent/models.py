@@ -99,15 +99,15 @@ if TYPE_CHECKING:
     from detent.core.chat.replies import ChatReply as ChatReply
     from detent.core.chat.replies import ModelFailure as ModelFailure
     from detent.core.chat.replies import SchemaMode as SchemaMode
-    from detent.core.chat.replies import StreamingChunk as StreamingChunk
     from detent.core.chat.replies import TokenLogprob as TokenLogprob
-    from detent.core.chat.replies import ToolCallDelta as ToolCallDelta
     from detent.core.chat.replies import Usage as Usage
     from detent.core.tools.tool import ToolSpec as ToolSpec
     from detent.ports.chat import AsyncChatGenerator as AsyncChatGenerator
     from detent.ports.chat import ChatGenerator as ChatGenerator
     from detent.ports.chat import ChatGeneratorError as ChatGeneratorError
     from detent.ports.chat import StreamingCallback as StreamingCallback
+    from detent.ports.chat import StreamingChunk as StreamingChunk
+    from detent.ports.chat import ToolCallDelta as ToolCallDelta
 else:
     from detent.exports import lazy_exports
 
@@ -147,10 +147,11 @@ else:
             "adapters.providers.registry": "chat_generator",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
             "core.chat.messages": "Citation",
-            "core.chat.replies": (
-                "ChatReply ModelFailure SchemaMode StreamingChunk TokenLogprob ToolCallDelta Usage"
-            ),
+            "core.chat.replies": "ChatReply ModelFailure SchemaMode TokenLogprob Usage",
             "core.tools.tool": "ToolSpec",
-            "ports.chat": "AsyncChatGenerator ChatGenerator ChatGeneratorError StreamingCallback",
+            "ports.chat": (
+                "AsyncChatGenerator ChatGenerator ChatGeneratorError StreamingCallback "
+                "StreamingChunk ToolCallDelta"
+            ),
         },
     )

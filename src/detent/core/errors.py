@@ -50,21 +50,5 @@ class ToolDefinitionError(DetentError, ValueError):
     """A function or a description cannot be made into a tool."""
 
 
-class RunEndedError(DetentError, ValueError):
-    """A run has ended, and hears nothing more. Nothing was written.
-
-    Attributes:
-        run_id: the run.
-        status: what it has come to: "done", or "failed" where the model gave no answer.
-    """
-
-    def __init__(self, run_id: str, status: str) -> None:
-        super().__init__(
-            f"run {run_id!r} has ended: it is {status}; go on behind it by agent.run(…, "
-            "after=result), or in its thread by agent.run(…, thread_id=…)"
-        )
-        self.run_id, self.status = run_id, status
-
-
 class OutputError(DetentError, ValueError):
     """A run has no answer of its output type: it has not ended, or ended in another way."""

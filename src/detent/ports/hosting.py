@@ -12,14 +12,13 @@ from typing import Any, Literal, Protocol, TypeAlias
 from attrs import asdict, field, frozen
 
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import StreamingChunk
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError
 from detent.core.machine.calls import Why
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import CancelRequested, MessageReceived
 from detent.core.run.run import Run
-from detent.ports.chat import Messages
+from detent.ports.chat import Messages, StreamingChunk
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
 from detent.ports.pending import PendingCall

@@ -164,6 +164,22 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
         return len(self.state.fields) + bool(self.run.messages)
 
 
+class RunEndedError(DetentError, ValueError):
+    """A run has ended, and hears nothing more. Nothing was written.
+
+    Attributes:
+        run_id: the run.
+        status: what it has come to: "done", or "failed" where the model gave no answer.
+    """
+
+    def __init__(self, run_id: str, status: str) -> None:
+        super().__init__(
+            f"run {run_id!r} has ended: it is {status}; go on behind it by agent.run(…, "
+            "after=result), or in its thread by agent.run(…, thread_id=…)"
+        )
+        self.run_id, self.status = run_id, status
+
+
 class StreamingCallbackError(DetentError, RuntimeError):
     """A streaming callback has raised; the run has gone on without it. The cause is what it raised.
 

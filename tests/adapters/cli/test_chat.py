@@ -19,7 +19,7 @@ from detent.adapters.cli.main import main
 from detent.adapters.cli.show import Show
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.core.chat.messages import ToolCall, ToolCallResult
-from detent.core.chat.replies import StreamingChunk
+from detent.ports.chat import StreamingChunk
 from tests.adapters.cli.test_main import at_terminal, calls, folder, model
 
 __all__ = ["folder", "model"]  # the fixtures of the other commands

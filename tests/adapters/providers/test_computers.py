@@ -11,9 +11,9 @@ import pytest
 from detent import Agent, Tool, chat_generator
 from detent.adapters.providers.meaning.server_tools import computer_version
 from detent.core.chat.messages import ChatMessage, ImageContent, TextContent, ToolCall
-from detent.core.chat.replies import ChatReply, StreamingChunk
+from detent.core.chat.replies import ChatReply
 from detent.models import ComputerUse
-from detent.ports.chat import ChatGeneratorError
+from detent.ports.chat import ChatGeneratorError, StreamingChunk
 from tests.adapters.providers.http.test_going_on import Script, response
 
 SCREEN = ComputerUse(width=1024, height=768, environment="linux")

@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from detent import Agent, ChatMessage, ScriptedChatGenerator, ToolCall, tool
+from detent.adapters.tools.docstrings import field_texts
 from detent.adapters.tools.function_schema import description_of, parameters_of
 from detent.core.errors import ToolDefinitionError
-from detent.core.tools.signature import (
-    Signature,
-    field_texts,
-)
+from detent.core.tools.signature import Signature
 
 
 @frozen
@@ -162,6 +160,24 @@ def test_a_docstring_without_sections_says_what_the_parser_would_read(text: str)
     silent.__doc__ = text
     read = parse(f"\n{inspect.cleandoc(text)}")
     assert description_of(silent) == (read.description or "").strip()
+
+
+class Numbered:
+    """A thing.
+
+    Parameters
+    ----------
+    x : int
+        how far
+    """
+
+
+def test_a_docstring_says_what_a_class_and_its_fields_are() -> None:
+    """In any of the usual styles; what `dataclass` writes by itself says nothing."""
+    assert field_texts(Place) == {"": "A place.", "name": "what it is called"}
+    assert field_texts(Numbered) == {"": "A thing.", "x": "how far"}
+    assert field_texts(type("Bare", (), {"__doc__": "Bare(x: int)"})) == {}
+    assert field_texts(type("Bare", (), {})) == {}
 
 
 def test_a_docstring_may_say_only_what_the_parameters_mean() -> None:

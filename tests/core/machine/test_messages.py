@@ -11,7 +11,7 @@ from attrs import evolve
 from detent import ChatMessage, Limits, OutputType, State, Tool, ToolCall
 from detent.core.chat.messages import ChatRole
 from detent.core.chat.replies import FinishReason
-from detent.core.errors import RunEndedError, StoredDataError
+from detent.core.errors import StoredDataError
 from detent.core.machine.turns import with_unread
 from detent.core.storage.journal import progress_mark
 from detent.core.tools.result import result_of
@@ -47,6 +47,7 @@ from detent.machine import (
     start,
 )
 from detent.models import ChatReply, ModelFailure
+from detent.ports.results import RunEndedError
 
 ECHO = Tool("echo", "", {"type": "object"}, lambda: None)
 SPEC = AgentSpec(State({}), by_name([ECHO]), model_retries=Retries(2, backoff_s=1))

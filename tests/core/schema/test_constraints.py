@@ -5,78 +5,14 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 from decimal import Decimal
-from math import inf
 from typing import Any
 
 import pytest
-from annotated_types import Ge, Gt, Interval, Le, Len, Lt, MaxLen, MinLen, MultipleOf, Predicate
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen, MultipleOf, Predicate
 from annotated_types import Timezone as TimeZone
 from pydantic import AfterValidator, Field, StringConstraints
 
-from detent.core.schema.constraints import constrained, rules_of, unmet
-
-TEXT = {"type": "string"}
-NUMBER = {"type": "integer"}
-
-
-class Foreign:
-    """Somebody's own note, which means something else."""
-
-    ge = 5
-
-
-@pytest.mark.parametrize(
-    ("schema", "note", "expected"),
-    [
-        (NUMBER, Ge(1), {"minimum": 1}),
-        (NUMBER, Gt(1), {"exclusiveMinimum": 1}),
-        (NUMBER, Interval(ge=1, lt=9), {"minimum": 1, "exclusiveMaximum": 9}),
-        (NUMBER, Field(ge=1, le=9, multiple_of=2, description="x"), None),
-        (TEXT, MinLen(2), {"minLength": 2}),
-        (TEXT, Field(max_length=3, pattern="^a"), {"maxLength": 3, "pattern": "^a"}),
-        (TEXT, StringConstraints(min_length=1), {"minLength": 1}),
-        ({"type": "array"}, Len(1, 2), {"minItems": 1, "maxItems": 2}),
-        ({"type": "object"}, MaxLen(2), {"maxProperties": 2}),
-        ({"type": ["string", "number"], "format": "decimal"}, Ge(Decimal("0.5")), {"minimum": 0.5}),
-        ({"type": "string", "format": "date"}, Ge(date(2026, 1, 1)), {}),
-        (NUMBER, Predicate(bool), {}),
-        (NUMBER, Interval(ge=-inf, le=inf), {}),
-        (TEXT, StringConstraints(pattern=re.compile("^a")), {"pattern": "^a"}),
-        (
-            TEXT,
-            StringConstraints(pattern=re.compile("^a", re.IGNORECASE | re.DOTALL)),
-            {"pattern": "(?is)^a"},
-        ),
-        ({"$ref": "#/$defs/A"}, MinLen(1), {}),
-        (NUMBER, Foreign(), {}),
-        (NUMBER, "a text", {}),
-    ],
-    ids=lambda value: repr(value)[:35],
-)
-def test_a_schema_says_what_it_has_words_for(
-    schema: dict[str, Any], note: object, expected: dict[str, Any] | None
-) -> None:
-    """Of each type of JSON its own."""
-    if expected is None:
-        expected = {"minimum": 1, "maximum": 9, "multipleOf": 2}
-    assert constrained(schema, [note]) == {**schema, **expected}
-
-
-def test_each_type_of_a_union_gets_what_is_said_of_it() -> None:
-    """Null has no bounds."""
-    union = {"anyOf": [TEXT, {"type": "array"}, {"type": "null"}]}
-    assert constrained(union, [MinLen(1)])["anyOf"] == [
-        {"type": "string", "minLength": 1},
-        {"type": "array", "minItems": 1},
-        {"type": "null"},
-    ]
-
-
-@pytest.mark.parametrize(("schema", "note"), [(TEXT, Ge(1)), (NUMBER, MinLen(1))])
-def test_what_says_nothing_of_a_type_is_an_error(schema: dict[str, Any], note: object) -> None:
-    """The author has mixed something up."""
-    with pytest.raises(TypeError, match=r"=1 says nothing of a (string|number)"):
-        constrained(schema, [note])
+from detent.core.schema.constraints import rules_of, unmet
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ import pytest
 from annotated_types import Ge, Predicate
 from typing_extensions import TypeAliasType
 
-from detent.core.schema.conversion import ConversionError, as_it_is, convert, plain
+from detent.core.schema.conversion import ConversionError, as_it_is, convert, plain, reader
 from detent.core.values.frozen import FrozenDict, freeze
 from detent.core.values.shared_list import SharedList
 
@@ -349,3 +349,49 @@ def test_an_alias_with_arguments_is_refused() -> None:
 
     with pytest.raises(TypeError, match="no JSON Schema describes"):
         convert(["a"], alias[int], "it")
+
+
+class Opaque:
+    """What JSON cannot carry."""
+
+
+@attrs.frozen
+class Crate:
+    """A record with it."""
+
+    inside: Opaque
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        Opaque,
+        dict[tuple[int, int], str],
+        dict[bool, str],
+        dict[Size, str],
+        dict[Stop, str],
+        dict[str | int, str],
+        complex,
+        type[int],
+        Literal[b"x"],
+        list[Opaque],
+        set[list[int]],
+        frozenset[Stop | str],
+        "Forward",
+        bytearray,
+        Crate,
+    ],
+    ids=str,
+)
+def test_what_json_cannot_carry_is_not_read(declared: Any) -> None:
+    """It is said before there is a value."""
+    with pytest.raises(TypeError, match=r"JSON"):
+        reader(declared)
+
+
+def test_names_stand_for_what_can_be_read_from_a_text() -> None:
+    """Numbers, too, and choices of texts."""
+    keys: Any = Annotated[int, Ge(1)]
+    assert convert({"1": 2}, dict[keys, int], "it") == {1: 2}
+    assert convert({"red": 2}, dict[Colour, int], "it") == {Colour.RED: 2}
+    assert convert({"a/b": 2}, dict[PurePosixPath, int], "it") == {PurePosixPath("a/b"): 2}

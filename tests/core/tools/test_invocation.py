@@ -12,7 +12,7 @@ import pytest
 from annotated_types import Ge
 from attrs import field, frozen
 
-from detent.adapters.tools.decorator import tool
+from detent.adapters.tools.decorator import inject, tool
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.errors import StateError
 from detent.core.schema.conversion import ConversionError
@@ -25,7 +25,6 @@ from detent.core.tools.invocation import Invocation, MissingInputError, argument
 from detent.core.tools.result import ResultError, ToolFault
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool
-from detent.core.tools.wiring import inject
 
 
 class Research(TypedState):

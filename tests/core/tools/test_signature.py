@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
 from attrs import frozen
-from docstring_parser import parse
-from hypothesis import example, given
-from hypothesis import strategies as st
 
+from detent.adapters.tools.decorator import inject
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.fields import Replaced
 from detent.core.state.state import BaseState, State, TypedState
@@ -19,13 +16,11 @@ from detent.core.tools.signature import (
     OUTPUT_TYPES,
     Signature,
     StateParameter,
-    field_texts,
     name_of,
     signature_of,
     state_kind,
-    summary_in,
 )
-from detent.core.tools.wiring import Input, inject
+from detent.core.tools.wiring import Input
 from detent.core.values.frozen import FrozenDict
 
 
@@ -178,34 +173,6 @@ def test_declared_outputs_are_what_a_function_returns() -> None:
 
     setattr(run, OUTPUT_TYPES, {"reply": str})
     assert signature_of(run).returns.__annotations__ == {"reply": str}
-
-
-class Numbered:
-    """A thing.
-
-    Parameters
-    ----------
-    x : int
-        how far
-    """
-
-
-def test_a_docstring_says_what_a_class_and_its_fields_are() -> None:
-    """In any of the usual styles; what `dataclass` writes by itself says nothing."""
-    assert field_texts(Place) == {"": "A place.", "name": "what it is called"}
-    assert field_texts(Numbered) == {"": "A thing.", "x": "how far"}
-    assert field_texts(type("Bare", (), {"__doc__": "Bare(x: int)"})) == {}
-    assert field_texts(type("Bare", (), {})) == {}
-
-
-@given(st.text("ab .,\t\n-=@", max_size=60))
-@example("one\n\ntwo")
-@example("one\n\n\n\ntwo")
-@example("one\n---\ntwo")
-def test_a_docstring_without_sections_says_what_the_parser_would_read(text: str) -> None:
-    """Which is not loaded for it."""
-    text = inspect.cleandoc(text)
-    assert summary_in(text) == (parse(f"\n{text}").description or "").strip()
 
 
 def test_a_parameter_that_is_none_by_default_may_be_none() -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from detent.adapters.tools.decorator import stores, tool
+from detent.adapters.tools.decorator import inject, stores, tool
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.keys import Write
@@ -18,7 +18,6 @@ from detent.core.tools.wiring import (
     Output,
     Reply,
     TextRule,
-    inject,
     inputs_from,
     outputs_from,
     outputs_of,

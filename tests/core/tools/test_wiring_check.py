@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 import pytest
 from attrs import frozen
 
-from detent.adapters.tools.decorator import stores, tool
+from detent.adapters.tools.decorator import inject, stores, tool
 from detent.adapters.tools.documents import Document
 from detent.core.errors import WiringError
 from detent.core.run.approval import Allow
@@ -16,7 +16,7 @@ from detent.core.state.fields import Appended, Replaced
 from detent.core.state.state import BaseState, State, TypedState
 from detent.core.tools.idempotency import FencingToken, IdempotencyKey
 from detent.core.tools.tool import Tool, by_name
-from detent.core.tools.wiring import Reply, inject
+from detent.core.tools.wiring import Reply
 from detent.core.tools.wiring_check import wiring_faults
 from detent.core.values.frozen import FrozenDict
 

@@ -11,7 +11,8 @@ from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.state import TypedState
 from detent.adapters.tools.decorator import tool
-from detent.core.tools.wiring import Reply, inject
+from detent.core.tools.wiring import Reply
+from detent.adapters.tools.decorator import inject
 from detent.adapters.tools.decorator import stores
 
 

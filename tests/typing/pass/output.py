@@ -9,7 +9,7 @@ from attrs import frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
-from detent.core.run.output_type import OutputType
+from detent.adapters.tools.output_type import OutputType
 from detent.core.state.fields import Replaced
 from detent.core.state.state import State, TypedState
 from detent.ports.results import AgentResult

@@ -10,12 +10,12 @@ from attrs import frozen
 from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.adapters.tools.component_tool import ComponentTool, component
-from detent.adapters.tools.decorator import create_tool_from_function, stores, tool
+from detent.adapters.tools.decorator import create_tool_from_function, inject, stores, tool
 from detent.adapters.tools.toolsets import Toolset
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.state import State, TypedState
 from detent.core.tools.tool import Tool
-from detent.core.tools.wiring import Reply, inject
+from detent.core.tools.wiring import Reply
 
 
 @frozen

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.run_handle import RunHandle
     from detent.adapters.drivers.threads import Inbox
+    from detent.adapters.tools.output_type import OutputType
     from detent.adapters.tools.toolsets import Tools
-    from detent.core.run.output_type import OutputType
     from detent.core.run.spec import AgentSpec
     from detent.core.state.state import State
     from detent.core.storage.snapshot import AgentSnapshot

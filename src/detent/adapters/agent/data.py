@@ -16,10 +16,10 @@ from detent.adapters.agent.assembly import Assembly
 from detent.adapters.confirmation.described import object_from_data, object_to_data
 from detent.adapters.confirmation.strategies import described_classes
 from detent.adapters.providers.registry import described, from_description
+from detent.adapters.tools.output_type import OutputType
 from detent.adapters.tools.toolsets import flat
 from detent.core.errors import DetentError, StoredDataError, UnstorableError
 from detent.core.run.limits import Limits
-from detent.core.run.output_type import OutputType
 from detent.core.schema.type_checks import type_name
 from detent.core.state.dict_schema import entries_of
 from detent.core.state.handlers import merge_lists, replace_values, unite_sets

@@ -159,9 +159,9 @@ class RunDecisions:
 
     def _tell(self, run_id: str, event: Event) -> None:
         """Write an event that a run hears until it has ended."""
-        from detent.core.errors import RunEndedError
         from detent.core.machine.step import step
         from detent.core.storage.journal import status_of
+        from detent.ports.results import RunEndedError
 
         def change(run: Run[Any]) -> tuple[Run[Any], Sequence[Event]]:
             after = step(self._assembly.current_spec, run, event)

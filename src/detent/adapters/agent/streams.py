@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.steps import Steps
     from detent.adapters.drivers.threads import Inbox
     from detent.adapters.tools.toolsets import Tools
-    from detent.core.chat.replies import StreamingChunk
     from detent.core.run.events import Event
     from detent.core.storage.snapshot import AgentSnapshot
-    from detent.ports.chat import Messages
+    from detent.ports.chat import Messages, StreamingChunk
     from detent.ports.results import AgentResult
 
 Tell: TypeAlias = "Callable[[StreamingChunk | Event], object]"

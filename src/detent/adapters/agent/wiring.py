@@ -12,10 +12,10 @@ from detent.adapters.agent.inputs import exits_of, limits_of
 from detent.adapters.agent.selection import may_grow
 from detent.adapters.confirmation.rules import NO_RULES, Rules
 from detent.adapters.telemetry.logs import log_undescribed
+from detent.adapters.tools.output_type import OutputType
 from detent.adapters.tools.toolsets import Tools, flat
 from detent.core.control.hooks import Hook
 from detent.core.run.limits import Limits
-from detent.core.run.output_type import OutputType
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State, TypedState
 from detent.core.state.typevars import S, T

@@ -20,7 +20,7 @@ from rich.progress import (
 from detent.adapters.cli.folder import Research
 from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ToolCallResult
-from detent.core.chat.replies import StreamingChunk
+from detent.ports.chat import StreamingChunk
 from detent.ports.results import AgentResult
 
 RESULT_LINES = 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from detent.adapters.system.terminal import escape_control, print_text
-from detent.core.chat.replies import StreamingChunk
+from detent.ports.chat import StreamingChunk
 
 
 def print_streaming_chunk(chunk: StreamingChunk) -> None:

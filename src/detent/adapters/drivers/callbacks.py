@@ -11,10 +11,9 @@ from typing import TypeAlias
 from attrs import evolve
 
 from detent.adapters.system.threads_and_loops import in_background
-from detent.core.chat.replies import StreamingChunk, ToolCallDelta
 from detent.core.run.effects import EffectKey
 from detent.core.tools.masking import MASK, masked
-from detent.ports.chat import StreamingCallback
+from detent.ports.chat import StreamingCallback, StreamingChunk, ToolCallDelta
 
 
 class CallbackDispatcher:

@@ -15,10 +15,10 @@ from detent.adapters.drivers.session import Halt
 from detent.adapters.drivers.steps import Steps, at_once, begun, in_event_loop
 from detent.adapters.drivers.threads import Inbox
 from detent.adapters.system.threads_and_loops import run_in_a_thread
-from detent.core.chat.replies import StreamingChunk
 from detent.core.run.events import CancelRequested, Event
 from detent.core.run.run import Run
 from detent.core.state.typevars import S, T
+from detent.ports.chat import StreamingChunk
 from detent.ports.confirmation import HITLBreakpointException
 from detent.ports.results import AgentResult, BreakpointException
 

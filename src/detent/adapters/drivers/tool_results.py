@@ -8,12 +8,12 @@ from typing import Any
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCallResult
-from detent.core.chat.replies import StreamingChunk
 from detent.core.machine.turns import answer
 from detent.core.run.events import Event
 from detent.core.run.run import Acting, Delegated, Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import masked
+from detent.ports.chat import StreamingChunk
 from detent.ports.observer import Observer
 
 

@@ -10,10 +10,10 @@ from functools import partial
 
 from attrs import define, field
 
-from detent.core.chat.replies import StreamingChunk
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event, HappenedInside, ModelFailed, ModelReplied
 from detent.core.run.refs import AgentRef, Path
+from detent.ports.chat import StreamingChunk
 from detent.ports.hosting import Piece
 
 PIECES_MAX = 10_000

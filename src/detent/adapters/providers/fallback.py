@@ -9,13 +9,14 @@ from attrs import evolve
 
 from detent.adapters.system.threads_and_loops import in_a_thread, in_background
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, FailureCause, StreamingChunk
+from detent.core.chat.replies import ChatReply, FailureCause
 from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,
     ChatGeneratorError,
     StreamingCallback,
+    StreamingChunk,
     require_chat_generator,
 )
 

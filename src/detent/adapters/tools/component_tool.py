@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, Unpack
 
 from detent.adapters.tools.decorator import Wires, create_tool_from_function
+from detent.adapters.tools.docstrings import field_texts
 from detent.adapters.tools.function_schema import description_of
 from detent.core.errors import ToolDefinitionError
-from detent.core.tools.signature import OUTPUT_TYPES, ToolFunction, field_texts
+from detent.core.tools.signature import OUTPUT_TYPES, ToolFunction
 from detent.core.tools.tool import Tool
 
 T = TypeVar("T")

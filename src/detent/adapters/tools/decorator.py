@@ -26,12 +26,13 @@ from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.retries import Retries
 from detent.core.tools.signature import ToolFunction, name_of, signature_of
 from detent.core.tools.tool import Tool, hidden_parameters, wired
-from detent.core.tools.wiring import MARK, Output, Source, inputs_from, outputs_of
+from detent.core.tools.wiring import MARK, Injected, Output, Source, inputs_from, outputs_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
 B = TypeVar("B")
+T = TypeVar("T")
 S = TypeVar("S", bound=TypedState)
 S_contra = TypeVar("S_contra", contravariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -250,3 +251,23 @@ def stores(key: Key[Any, Any], source: Source = None) -> Any:
             "take"
         )
     return Stores(Output(key.name, source, declared=key))
+
+
+def inject(key: Key[T, Any]) -> T:
+    """The default of a tool's parameter that the state fills and no model sees.
+
+    A type checker compares the key's type with the parameter's: ``user: str =
+    inject(Research.user)``.
+
+    Whose key it is no checker can say, as a default is no part of a function's type: an agent with
+    another state is refused when it is built.
+
+    Raises:
+        TypeError: it is no key.
+    """
+    if not isinstance(key, Key):
+        raise TypeError(
+            f"inject takes a typed key, as in inject(Research.user), got {key!r:.80}; the keys of "
+            "a dict schema are wired by @tool(inputs_from_state={'key': 'parameter'})"
+        )
+    return cast(T, Injected(key))

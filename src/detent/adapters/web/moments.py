@@ -11,6 +11,7 @@ from attrs import frozen
 from starlette.requests import Request
 from starlette.responses import Response
 
+from detent.adapters.stories.diff import diff
 from detent.adapters.stories.steps import Comparison, steps_of
 from detent.adapters.stories.story import STATUSES
 from detent.adapters.system.threads_and_loops import in_a_thread
@@ -22,7 +23,6 @@ from detent.adapters.web.shown import as_json
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Acting, Run
-from detent.core.state.diff import diff
 from detent.core.state.keys import UNSET
 from detent.ports.hosting import Fork, Host, HostedAgent, HostedRun, UnknownAgentError
 from detent.ports.journal import Entry, RunNotFoundError

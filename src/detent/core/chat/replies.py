@@ -1,4 +1,4 @@
-"""What a chat generator gives back: a reply, the pieces it came in, or the failure to give one."""
+"""What a chat generator gives back: a reply, or the failure to give one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from attrs import field, frozen
 from detent.core.chat.messages import (
     EMPTY,
     ChatMessage,
-    Citation,
-    ToolCallResult,
     frozen_mapping,
 )
 from detent.core.values.fast_values import fast_init
@@ -126,41 +124,3 @@ class ModelFailure:
     retry_after_s: float | None = None
     status: int | None = None
     request_id: str | None = None
-
-
-@fast_init
-@frozen
-class ToolCallDelta:
-    """A piece of a tool call: the name and id come first, then fragments of its JSON arguments."""
-
-    index: int
-    tool_name: str | None = None
-    arguments: str = ""
-    id: str | None = None
-
-
-@fast_init
-@frozen
-class StreamingChunk:
-    """A piece of a run, as it happens: for showing, never part of the run itself.
-
-    At most one of `content`, `reasoning`, `tool_calls`, `tool_call_result`, `citations`, and
-    `server_tool`, the name of a tool that the provider itself has begun to run, is set. Citations
-    come as their provider tells them, at the latest before the `finish_reason`. `start` marks the
-    first piece of a text or of a tool result; `index` says which call or result it belongs to.
-    The `finish_reason` "tool_call_results" says that all results of a turn were told, "discarded"
-    that the answer has broken off and that what was told of it does not count.
-    `agents` are the names of the agents around it, the outermost first, where it is of one that
-    works for another.
-    """
-
-    content: str = ""
-    reasoning: str = ""
-    tool_calls: tuple[ToolCallDelta, ...] = ()
-    tool_call_result: ToolCallResult | None = None
-    finish_reason: FinishReason | Literal["tool_call_results", "discarded"] | None = None
-    index: int | None = None
-    start: bool = False
-    agents: tuple[str, ...] = ()
-    server_tool: str = ""
-    citations: tuple[Citation, ...] = ()

@@ -13,7 +13,7 @@ from detent.core.chat.replies import ChatReply
 from detent.core.machine.binding import arguments_bound
 from detent.core.machine.questions import decided
 from detent.core.run.approval import Rejected
-from detent.core.run.output_type import OutputType
+from detent.core.run.output_type import AnswerType
 from detent.core.run.refs import CallRef, new_ref
 from detent.core.run.run import (
     READY,
@@ -115,7 +115,7 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
     return Slot(ref, call, ready if fits.value_or(default_value=False) else Faulted(fits.failure()))
 
 
-def _held_against(wanted: OutputType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:
+def _held_against(wanted: AnswerType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:
     """Whether a call of the tool to answer by gives an answer of the wanted type."""
     if call.unreadable is not None:
         return AnswerInvalid(wording.answer_unreadable(call.unreadable))

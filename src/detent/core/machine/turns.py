@@ -21,7 +21,7 @@ from detent.core.errors import OutputError, StateError, UnknownEffectError
 from detent.core.machine.calls import given_up
 from detent.core.run.events import MessageReceived, ModelFailed, ModelReplied
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
-from detent.core.run.output_type import OutputType
+from detent.core.run.output_type import AnswerType
 from detent.core.run.run import (
     THINKING,
     Acting,
@@ -282,7 +282,7 @@ def output_of(spec: AgentSpec[Any], run: Run[Any]) -> Any:
 
 
 def _type_wanted(
-    spec: AgentSpec[S], said: Run[S], wanted: OutputType[Any], error: ConversionError
+    spec: AgentSpec[S], said: Run[S], wanted: AnswerType[Any], error: ConversionError
 ) -> Run[S]:
     """The run in which the model is asked again, unless that was its last try."""
     tools = spec.tools if said.options.tools is None else said.options.tools

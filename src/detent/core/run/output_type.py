@@ -1,4 +1,4 @@
-"""Structured output: which type a run's answer has, how the model is told, how it is read."""
+"""Structured output: which schema a run's answer fits, how the model is told, how it is read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from attrs.validators import ge
 
 from detent.core.chat.messages import frozen_mapping
 from detent.core.chat.replies import SchemaMode
-from detent.core.schema.accepted_keywords import parts, schema_faults
+from detent.core.schema.accepted_keywords import parts
 from detent.core.schema.conversion import ConversionError, convert
-from detent.core.schema.from_types import Json, SchemaWriter
-from detent.core.schema.type_checks import type_name
 from detent.core.schema.validation import faults
 from detent.core.state.typevars import T
-from detent.core.tools.signature import field_texts
 from detent.core.tools.tool import ToolSpec
 from detent.core.tools.wording import FINAL_ANSWER
 from detent.core.values.frozen import FrozenDict
@@ -31,59 +28,40 @@ STRICT = frozenset({"type", "properties", "required", "additionalProperties", "d
 
 
 @frozen
-class OutputType(Generic[T]):
-    """The type that a run's answer has.
-
-    The model is held to it by its provider where that can be done; elsewhere it gets a tool to
-    answer by. Either way the answer is checked here, and what does not fit goes back to the model.
+class AnswerType(Generic[T]):
+    """The type that a run's answer has, and the schema of its values.
 
     Attributes:
         kind: an attrs class, a dataclass, a typed dict, a pydantic model, or any other type that a
             JSON Schema describes.
+        value_schema: the JSON Schema of its values.
         tries: how many answers the model may give in all. When the last one does not fit the run
             ends, with the exit reason "output_tries".
         native: when the provider holds the model to the schema; None is what the agent's chat
             generator says of itself.
         name: what the tool to answer by is called.
-
-    Raises:
-        TypeError: no JSON Schema describes the type.
     """
 
     kind: type[T]
+    value_schema: Mapping[str, Any] = field(kw_only=True, eq=False, repr=False)
     tries: int = field(default=3, kw_only=True, validator=ge(1))
     native: SchemaMode | None = field(default=None, kw_only=True)
     name: str = field(default="final_answer", kw_only=True)
 
-    def __attrs_post_init__(self) -> None:
-        _ = self.schema  # a type that has none is found at once
-
-    @cached_property
-    def _own_schema(self) -> tuple[Json, Json]:
-        """The schema of the type itself, and the definitions that it refers to."""
-        writer = SchemaWriter(field_texts)
-        subject = f"output_type {type_name(self.kind)}"
-        try:
-            schema = writer.schema(self.kind)
-        except (TypeError, NameError) as error:
-            raise TypeError(f"{subject}: {error}; take a class with typed fields") from error
-        if wrong := list(schema_faults(schema | {"$defs": writer.definitions})):
-            raise TypeError(f"{subject}: {'; '.join(wrong)}")
-        return schema, writer.definitions
-
     @property
     def is_wrapped(self) -> bool:
         """Whether the type's values are no JSON objects: an answer has one as its `value`."""
-        return self._own_schema[0].get("type") != "object"
+        return self.value_schema.get("type") != "object"
 
     @cached_property
     def schema(self) -> FrozenDict[str, Any]:
         """The JSON Schema of answers."""
-        schema, definitions = self._own_schema
-        if self.is_wrapped:
-            whole = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
-            schema = {**whole, "additionalProperties": False}
-        return frozen_mapping(schema | ({"$defs": definitions} if definitions else {}))
+        if not self.is_wrapped:
+            return frozen_mapping(self.value_schema)
+        value = {k: rule for k, rule in self.value_schema.items() if k != "$defs"}
+        whole = {"type": "object", "properties": {"value": value}, "required": ["value"]}
+        named = {k: rule for k, rule in self.value_schema.items() if k == "$defs"}
+        return frozen_mapping({**whole, "additionalProperties": False, **named})
 
     @cached_property
     def tool(self) -> ToolSpec:
@@ -93,7 +71,7 @@ class OutputType(Generic[T]):
     @cached_property
     def response_format(self) -> FrozenDict[str, object]:
         """What a provider is told that holds the model to the schema."""
-        schema: Json = {"name": self.name, "schema": self.schema}
+        schema: dict[str, Any] = {"name": self.name, "schema": self.schema}
         if _is_strict(self.schema):
             schema["strict"] = True
         return frozen_mapping({"type": "json_schema", "json_schema": schema})

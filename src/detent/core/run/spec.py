@@ -11,7 +11,7 @@ from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import UnstorableError, WiringError
 from detent.core.run.effects import Policy, Vouches
 from detent.core.run.limits import Limits
-from detent.core.run.output_type import OutputType
+from detent.core.run.output_type import AnswerType
 from detent.core.state.keys import Key
 from detent.core.state.stored import value_to_json
 from detent.core.state.typevars import S
@@ -103,7 +103,7 @@ class AgentSpec(Generic[S]):
     generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
     model_retries: Retries = field(factory=lambda: Retries(2))
     fail_on_tool_fault: bool = False
-    output: OutputType[Any] | None = None
+    output: AnswerType[Any] | None = None
     vouches: Vouches | None = field(default=None, kw_only=True, repr=False)
     # no cached properties: a class that has some is slower wherever one of its fields is read
 

@@ -18,18 +18,8 @@ from typing import Any, TypeAlias
 
 from detent.core.schema.validation import Validator
 
-Json: TypeAlias = dict[str, Any]
 Rule: TypeAlias = tuple[str, Any]
 """The name of a constraint, and its bound."""
-
-BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-KEYWORDS: Mapping[str, Mapping[str, str]] = {
-    "number": {**BOUNDS, "multiple_of": "multipleOf"},
-    "string": {"min_length": "minLength", "max_length": "maxLength", "pattern": "pattern"},
-    "array": {"min_length": "minItems", "max_length": "maxItems"},
-    "object": {"min_length": "minProperties", "max_length": "maxProperties"},
-}
-"""For each type of JSON the constraints that a schema can say, with its words for them."""
 
 
 def _is_multiple(value: Any, rule: Any) -> bool:
@@ -52,7 +42,7 @@ CHECKS: Mapping[str, tuple[Callable[[Any, Any], object], str]] = {
     "multiple_of": (_is_multiple, "be a multiple of {}"),
     "min_length": (lambda value, rule: len(value) >= rule, "have a length of at least {}"),
     "max_length": (lambda value, rule: len(value) <= rule, "have a length of at most {}"),
-    "pattern": (lambda value, rule: _matcher(_plain(rule)).fits(value), "match {}"),
+    "pattern": (lambda value, rule: _matcher(plain_bound(rule)).fits(value), "match {}"),
     "func": (lambda value, rule: rule(value), "satisfy {}"),
 }
 """For each constraint how it is checked, and what a value that does not meet it must do."""
@@ -80,39 +70,15 @@ def rules_of(notes: Iterable[object]) -> Iterator[Rule]:
             yield from ((name, rule) for name, rule in bounds if rule not in (inf, -inf))
 
 
-def constrained(schema: Json, notes: Iterable[object]) -> Json:
-    """The schema with those constraints among `notes` that it has words for.
-
-    Raises:
-        TypeError: no value of this type can meet one.
-    """
-    rules = list(rules_of(notes))
-    if "anyOf" in schema:
-        return {**schema, "anyOf": [constrained(option, notes) for option in schema["anyOf"]]}
-    words = KEYWORDS.get(_kind(schema), {})
-    for name, rule in rules:
-        if name in words:
-            schema = {**schema, words[name]: _plain(rule)}
-        elif words and name != "func" and "format" not in schema:
-            raise TypeError(f"{name}={rule!r} says nothing of a {_kind(schema)}")
-    return schema
-
-
 def unmet(value: object, rules: Iterable[Rule]) -> Iterator[str]:
     """What the value must do: a phrase for each of the constraints that it does not meet."""
     for name, rule in rules if value is not None else ():
         holds, phrase = CHECKS[name]
         if not holds(value, rule):
-            yield f"must {phrase.format(getattr(rule, '__name__', _plain(rule)))}"
+            yield f"must {phrase.format(getattr(rule, '__name__', plain_bound(rule)))}"
 
 
-def _kind(schema: Json) -> str:
-    declared = schema.get("type", "")
-    kind = declared[-1] if isinstance(declared, list) else declared
-    return "number" if kind == "integer" else kind
-
-
-def _plain(rule: Any) -> object:
+def plain_bound(rule: Any) -> object:
     """A bound as JSON has it."""
     if isinstance(rule, re.Pattern):
         flags = "".join(flag for flag in "imsx" if rule.flags & re.RegexFlag[flag.upper()])

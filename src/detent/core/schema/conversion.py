@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from functools import cache, partial
+from functools import partial
 from itertools import count
 from math import isfinite
 from typing import Any, TypeAlias, cast
@@ -18,7 +18,7 @@ from detent.core.schema.json_values import JsonType, identity, is_a, short_json
 from detent.core.schema.record_fields import RecordField, class_of, field_names, fields_of
 from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import type_name, undecorated
-from detent.core.schema.type_forms import SCHEMAS, type_form
+from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
 from detent.core.values.frozen import thaw
 
 Reader: TypeAlias = Callable[[object, str], Any]
@@ -29,7 +29,7 @@ Fault: TypeAlias = tuple[str, str]
 """The place inside a value, as in ``.a[0]``, and the reason why it cannot be read."""
 
 
-Fields: TypeAlias = Mapping[str, tuple[RecordField, Read]]
+Fields: TypeAlias = dict[str, tuple[RecordField, Read]]
 
 
 EXACT = frozenset({str, int, bool})
@@ -69,7 +69,12 @@ def convert(value: object, declared: Any, name: str) -> Any:
 
 
 def reader(declared: Any) -> Reader:
-    """What `convert` does for one type, which it looks at once: takes a value and its name."""
+    """What `convert` does for one type, which it looks at once: takes a value and its name.
+
+    Raises:
+        TypeError: JSON carries no values of the type, or of one inside it.
+        NameError: a class inside it has a field whose type is named, and is nowhere.
+    """
     read = _Readers().reader(declared)
 
     def read_named(value: object, name: str) -> Any:
@@ -164,14 +169,12 @@ class _Readers:
         return partial(_mapping, read_name, self.reader(item))
 
     def _record(self, declared: Any) -> Read:
-        """A class may contain itself: its fields are looked at when the first one is read."""
+        """A class may contain itself: its reader is there before those of its fields."""
         if declared not in self._records:
-            fields = cache(partial(self._fields, declared))
+            fields: Fields = {}
             self._records[declared] = partial(_record, class_of(declared), fields)
+            fields |= {x.name: (x, self.reader(x.declared)) for x in fields_of(declared)}
         return self._records[declared]
-
-    def _fields(self, declared: Any) -> Fields:
-        return {x.name: (x, self.reader(x.declared)) for x in fields_of(declared)}
 
 
 def _required(value: Any, *wanted: JsonType) -> Any:
@@ -191,7 +194,7 @@ def _scalar(kind: Any, value: Any) -> Any:
 
 
 def _choice(choices: Iterable[object]) -> Read:
-    values = [choice.value if isinstance(choice, Enum) else choice for choice in choices]
+    values = plain_choices(choices)
     by_identity = dict(zip(map(identity, values), choices, strict=True))
 
     def read(value: object) -> object:
@@ -239,8 +242,8 @@ def _mapping(key: Read, item: Read, value: Any) -> object:
     return dict(zip(names, _parts((name, x, item) for name, x in entries), strict=True))
 
 
-def _record(kind: Any, fields: Callable[[], Fields], value: Any) -> object:
-    given, known = _required(value, "object"), fields()
+def _record(kind: Any, known: Fields, value: Any) -> object:
+    given = _required(value, "object")
     required = (name for name, (field, _) in known.items() if field.is_required)
     faults = [(f".{name}", "is missing") for name in required if name not in given]
     faults += [(f".{name}", "is not known") for name in given if name not in known]

@@ -22,9 +22,9 @@ from typing import (
 
 from attrs import has
 
-from detent.core.schema.record_fields import fields_of, is_named_tuple
+from detent.core.schema.record_fields import class_of, fields_of, is_named_tuple
 from detent.core.schema.scalars import SCALARS
-from detent.core.schema.type_checks import type_name
+from detent.core.schema.type_checks import type_name, undecorated
 from detent.core.values.frozen import FrozenDict
 
 SCHEMAS: Mapping[Any, Mapping[str, Any]] = {
@@ -47,6 +47,9 @@ ARRAYS: Mapping[Any, abc.Callable[[Any], Any]] = {
     **dict.fromkeys((frozenset, abc.Set), frozenset),
 }
 """What makes the values of each class that an array can stand for."""
+
+SIMPLE = SCHEMAS.keys() - SCALARS.keys() - {object}
+"""The types of what JSON has in one word."""
 
 OBJECTS = frozenset({dict, FrozenDict, abc.Mapping, abc.MutableMapping})
 
@@ -73,7 +76,7 @@ def type_form(declared: Any) -> TypeForm:
     if origin is Annotated:
         return TypeForm("annotated", declared, arguments)
     if origin is Literal:
-        return TypeForm("choice", declared, arguments)
+        return _choice(declared, arguments)
     if origin in (Union, UnionType):
         return TypeForm("union", declared, arguments)
     if isinstance(declared, TypeVar):
@@ -94,11 +97,11 @@ def _form_of_class(kind: type, declared: Any, arguments: tuple[Any, ...]) -> Typ
     if kind is tuple and declared is not tuple and arguments[-1:] != (Ellipsis,):
         return TypeForm("row", tuple, arguments)
     if kind in ARRAYS:
-        return TypeForm("array", ARRAYS[kind], arguments[:1] or (Any,))
+        return _array(ARRAYS[kind], *(arguments[:1] or (Any,)))
     if kind in OBJECTS:
-        return TypeForm("mapping", dict, arguments or (Any, Any))
+        return _mapping(*(arguments or (Any, Any)))
     if issubclass(kind, Enum):
-        return TypeForm("choice", kind, tuple(kind))
+        return _choice(kind, tuple(kind))
     if hasattr(kind, "model_json_schema"):
         return TypeForm("model", kind)
     if hasattr(kind, "__fspath__"):
@@ -109,6 +112,55 @@ def _form_of_class(kind: type, declared: Any, arguments: tuple[Any, ...]) -> Typ
     if is_typeddict(kind) or has(kind) or is_dataclass(kind):
         return TypeForm("record", declared)
     return None
+
+
+def _choice(declared: Any, choices: tuple[Any, ...]) -> TypeForm:
+    if not SIMPLE.issuperset(map(type, plain_choices(choices))):
+        raise TypeError(f"not every choice of {type_name(declared)} is a JSON value")
+    return TypeForm("choice", declared, choices)
+
+
+def plain_choices(choices: abc.Iterable[object]) -> list[object]:
+    """Choices as JSON has them: of an enumeration, the values of its members."""
+    return [choice.value if isinstance(choice, Enum) else choice for choice in choices]
+
+
+def _array(make: abc.Callable[[Any], Any], item: Any) -> TypeForm:
+    if make in (set, frozenset):
+        _require_hashable(item)
+    return TypeForm("array", make, (item,))
+
+
+def _require_hashable(declared: Any) -> None:
+    """Raise TypeError for the items of a set that no set can hold."""
+    kind = undecorated(declared)
+    if get_origin(kind) in (Union, UnionType):
+        for option in get_args(kind):
+            _require_hashable(option)
+    elif getattr(class_of(kind), "__hash__", True) is None:
+        name = type_name(kind)
+        raise TypeError(f"a set from JSON cannot hold a {name}, a list[{name}] can")
+
+
+def _mapping(key: Any, item: Any) -> TypeForm:
+    if not _is_name(key):
+        raise TypeError(
+            f"JSON has no objects with keys of type {type_name(key)}; "
+            f"take pairs, as in list[tuple[{type_name(key)}, …]]"
+        )
+    return TypeForm("mapping", dict, (key, item))
+
+
+def _is_name(declared: Any) -> bool:
+    """Whether the name of a property can stand for a value of the type."""
+    form, kind, parts = type_form(declared)
+    match form:
+        case "annotated":
+            return _is_name(parts[0])
+        case "choice":
+            return {str}.issuperset(map(type, plain_choices(parts)))
+        case _:
+            return form == "path" or (form == "scalar" and kind not in (bool, NoneType))
 
 
 def _meaning(variable: TypeVar) -> Any:

@@ -1,4 +1,4 @@
-"""What a function takes and gives, by its signature, and what a docstring says."""
+"""What a function takes and gives, by its signature."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     TypeAlias,
@@ -28,10 +27,6 @@ from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import FencingToken, IdempotencyKey
 from detent.core.tools.wiring import Injected, Input
 from detent.core.values.frozen import ATOMS, FrozenDict
-
-if TYPE_CHECKING:
-    from docstring_parser import Docstring
-
 
 ToolFunction: TypeAlias = Callable[..., Any]
 
@@ -132,13 +127,6 @@ def name_of(function: ToolFunction) -> str:
     return str(getattr(named, "__name__", type(named).__name__))
 
 
-def field_texts(kind: type) -> dict[str, str]:
-    """What the docstring of a class says of its fields, and of itself under ""."""
-    if not (text := class_docstring(kind)):
-        return {}
-    return {"": summary_in(text), **texts_in(text)}
-
-
 def state_kind(declared: Any) -> type[BaseState] | None:
     """The kind of state that a parameter asks for: a state class, optional or not."""
     # A union of two state classes is none: it would be unclear which keys the function needs.
@@ -202,37 +190,6 @@ def hints_of(function: ToolFunction) -> dict[str, Any]:
             f"function {name_of(function)!r}: an annotation names something unknown: {error}. "
             "Import it at module level, not only for type checking."
         ) from error
-
-
-def class_docstring(kind: type) -> str:
-    """What the docstring of a class itself says, unless dataclass has written it."""
-    text = inspect.cleandoc(vars(kind).get("__doc__") or "")
-    return "" if text.startswith(f"{kind.__name__}(") else text
-
-
-def summary_in(docstring: str) -> str:
-    """What a docstring says before its sections."""
-    if not _has_sections(docstring):
-        return docstring.strip()
-    return (_parsed(docstring).description or "").strip()
-
-
-def texts_in(docstring: str) -> dict[str, str]:
-    """What a docstring says of parameters or fields, by name."""
-    found = _parsed(docstring).params if _has_sections(docstring) else []
-    return {item.arg_name: item.description for item in found if item.description}
-
-
-def _has_sections(docstring: str) -> bool:
-    """Whether it may be more than one paragraph. To load what parses others takes 3 ms."""
-    lines = docstring.splitlines()
-    return ":" in docstring or "--" in docstring or any(not line[:1].strip() for line in lines)
-
-
-def _parsed(docstring: str) -> Docstring:
-    from docstring_parser import parse  # only tools made from functions need it
-
-    return parse(f"\n{docstring}")  # it finds no section in the first line
 
 
 def declared_type(item: inspect.Parameter, hints: Mapping[str, object]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
@@ -175,10 +176,13 @@ class Tool:
     def readers(self) -> FrozenDict[str, Reader]:
         """What makes the model's arguments what is declared; where JSON has no form, nothing."""
         from detent.core.schema.conversion import reader  # loaded with the first tool
-        from detent.core.schema.from_types import has_schema
 
-        declared = {k: v for k, v in self.signature.declared.items() if k not in self.hidden}
-        return FrozenDict({k: reader(kind) for k, kind in declared.items() if has_schema(kind)})
+        readers: dict[str, Reader] = {}
+        for name, declared in self.signature.declared.items():
+            if name not in self.hidden:
+                with suppress(TypeError, NameError):
+                    readers[name] = reader(declared)
+        return FrozenDict(readers)
 
     @cached_property
     def spec(self) -> ToolSpec:

@@ -69,26 +69,6 @@ class Injected:
         )
 
 
-def inject(key: Key[T, Any]) -> T:
-    """The default of a tool's parameter that the state fills and no model sees.
-
-    A type checker compares the key's type with the parameter's: ``user: str =
-    inject(Research.user)``.
-
-    Whose key it is no checker can say, as a default is no part of a function's type: an agent with
-    another state is refused when it is built.
-
-    Raises:
-        TypeError: it is no key.
-    """
-    if not isinstance(key, Key):
-        raise TypeError(
-            f"inject takes a typed key, as in inject(Research.user), got {key!r:.80}; the keys of "
-            "a dict schema are wired by @tool(inputs_from_state={'key': 'parameter'})"
-        )
-    return cast(T, Injected(key))
-
-
 class Reply:
     """What a tool returns that tells the model one thing and writes another into the state.
 

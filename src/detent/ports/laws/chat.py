@@ -14,7 +14,7 @@ from typing import TypeAlias
 from attrs import frozen
 
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, StreamingChunk
+from detent.core.chat.replies import ChatReply
 from detent.core.codec.own_values import dump, load
 from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import (
@@ -22,6 +22,7 @@ from detent.ports.chat import (
     ChatGenerator,
     ChatGeneratorError,
     StreamingCallback,
+    StreamingChunk,
     require_reply,
 )
 

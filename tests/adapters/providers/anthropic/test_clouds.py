@@ -15,8 +15,7 @@ from detent.adapters.providers.anthropic.clouds import (
     VertexAnthropicChatGenerator,
 )
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import StreamingChunk
-from detent.ports.chat import ChatGeneratorError
+from detent.ports.chat import ChatGeneratorError, StreamingChunk
 from tests.adapters.providers.bedrock.messages import message, stream
 from tests.adapters.providers.http.folds import events
 from tests.adapters.providers.http.wires import Wire

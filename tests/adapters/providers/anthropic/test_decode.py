@@ -12,8 +12,9 @@ from detent.adapters.providers.anthropic.decode import MessageFold
 from detent.adapters.providers.anthropic.encode import wire_messages
 from detent.adapters.providers.http.answers import Answer
 from detent.core.chat.messages import ReasoningContent, TextContent, ToolCall
-from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
+from detent.core.chat.replies import ChatReply, Usage
 from detent.core.values.frozen import thaw
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 from tests.adapters.providers.http.folds import Codec, Failures, events, fed
 
 Json = dict[str, Any]

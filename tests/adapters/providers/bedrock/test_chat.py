@@ -12,8 +12,8 @@ from detent.adapters.providers.bedrock.chat import AccessKey, BedrockChatGenerat
 from detent.adapters.providers.bedrock.signing import Credentials, Scope, signed_headers
 from detent.adapters.providers.http.secrets import Secret
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, StreamingChunk
-from detent.ports.chat import ChatGeneratorError
+from detent.core.chat.replies import ChatReply
+from detent.ports.chat import ChatGeneratorError, StreamingChunk
 from tests.adapters.providers.bedrock.messages import stream
 from tests.adapters.providers.http.wires import Wire
 

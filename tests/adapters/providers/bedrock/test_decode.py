@@ -14,8 +14,9 @@ from detent.adapters.providers.bedrock.payloads import ConversePayloads
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.meaning.parts import Said, parts_of
 from detent.core.chat.messages import ReasoningContent, TextContent, ToolCall
-from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
+from detent.core.chat.replies import ChatReply, Usage
 from detent.core.values.frozen import thaw
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 from tests.adapters.providers.bedrock.messages import message, stream
 from tests.adapters.providers.http.folds import Codec, Failures, fed
 

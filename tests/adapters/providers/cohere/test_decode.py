@@ -12,7 +12,8 @@ from detent.adapters.providers.cohere.decode import ChatFold
 from detent.adapters.providers.cohere.encode import wire_messages
 from detent.adapters.providers.http.answers import Answer
 from detent.core.chat.messages import ReasoningContent, TextContent
-from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
+from detent.core.chat.replies import ChatReply, Usage
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 from tests.adapters.providers.http.folds import Codec, Failures, events, fed
 
 Json = dict[str, Any]

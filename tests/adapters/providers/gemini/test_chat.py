@@ -9,8 +9,7 @@ import pytest
 from detent.adapters.providers.gemini.chat import GeminiChatGenerator, VertexChatGenerator
 from detent.adapters.providers.http.secrets import Secret
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import StreamingChunk
-from detent.ports.chat import ChatGeneratorError
+from detent.ports.chat import ChatGeneratorError, StreamingChunk
 from tests.adapters.providers.http.wires import Wire
 
 QUESTION = [ChatMessage.from_user("Say hello")]

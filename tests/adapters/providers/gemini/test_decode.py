@@ -12,7 +12,8 @@ from detent.adapters.providers.gemini.decode import GenerateFold
 from detent.adapters.providers.gemini.encode import contents
 from detent.adapters.providers.http.answers import Answer
 from detent.core.chat.messages import FileContent, ImageContent, ReasoningContent, TextContent
-from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
+from detent.core.chat.replies import ChatReply, Usage
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 from tests.adapters.providers.http.folds import Codec, Failures, events, fed
 
 Json = dict[str, Any]

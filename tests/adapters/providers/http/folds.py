@@ -10,7 +10,8 @@ from attrs import frozen
 from returns.result import Result
 
 from detent.adapters.providers.http.answers import Answer
-from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, StreamingChunk
+from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure
+from detent.ports.chat import StreamingChunk
 
 Failures: TypeAlias = Sequence[tuple[bytes, FailureCause, bool]]
 """Answers that are none, each with its cause and whether it is worth another try."""

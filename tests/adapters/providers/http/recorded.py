@@ -21,8 +21,9 @@ from returns.result import Failure
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.http.calls import free_text_of
 from detent.core.chat.messages import ToolCall
-from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, StreamingChunk, Usage
+from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, Usage
 from detent.core.values.frozen import thaw
+from detent.ports.chat import StreamingChunk
 
 Record: TypeAlias = dict[str, Any]
 

@@ -10,7 +10,8 @@ from returns.result import Failure, Result, Success
 from detent.adapters.providers.http import answers
 from detent.adapters.providers.http.answers import MAX_ERROR_BYTES, Answer
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.ports.chat import StreamingChunk
 
 
 class Letters:

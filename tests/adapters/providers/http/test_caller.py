@@ -26,9 +26,9 @@ from detent.adapters.providers.http.caller import (
 from detent.adapters.providers.http.clients import Clients
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, StreamingChunk
+from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure
 from detent.core.run.events import CancelRequested
-from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.ports.chat import ChatGeneratorError, StreamingCallback, StreamingChunk
 
 Play = Callable[[BaseHTTPRequestHandler], None]
 Serve = Callable[[Play], str]

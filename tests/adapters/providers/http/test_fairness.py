@@ -8,7 +8,7 @@ from functools import partial
 
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import StreamingChunk
+from detent.ports.chat import StreamingChunk
 
 STREAMS, ROUNDS = 200, 3
 PATIENCE_S = 60.0

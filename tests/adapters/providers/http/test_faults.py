@@ -16,8 +16,8 @@ from detent.adapters.providers.http.caller import Timeouts
 from detent.adapters.providers.http.generator import HttpChatGenerator
 from detent.adapters.providers.http.sse import MAX_EVENT_BYTES
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import FailureCause, ModelFailure, StreamingChunk
-from detent.ports.chat import ChatGeneratorError
+from detent.core.chat.replies import FailureCause, ModelFailure
+from detent.ports.chat import ChatGeneratorError, StreamingChunk
 from tests.adapters.providers.http.fake_server import FakeServer, Play, serving
 from tests.adapters.providers.http.generators import READERS, generator
 from tests.adapters.providers.http.recorded import body_of, decoded, needs_records, records

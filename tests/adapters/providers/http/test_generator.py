@@ -17,8 +17,8 @@ from detent.adapters.providers.ollama.chat import OllamaChatGenerator
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
 from detent.adapters.providers.openai_responses.chat import OpenAIResponsesChatGenerator
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, StreamingChunk
-from detent.ports.chat import AsyncChatGenerator, ChatGenerator, ChatGeneratorError
+from detent.core.chat.replies import ChatReply
+from detent.ports.chat import AsyncChatGenerator, ChatGenerator, ChatGeneratorError, StreamingChunk
 from tests.adapters.providers.http.wires import Wire
 
 QUESTION = [ChatMessage.from_user("Say hello")]

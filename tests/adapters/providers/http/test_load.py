@@ -13,8 +13,8 @@ from attrs import frozen
 
 from detent.adapters.providers.meaning.estimates import counted
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
-from detent.ports.chat import ChatGeneratorError
+from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.ports.chat import ChatGeneratorError, StreamingChunk
 from tests.adapters.providers.http.fake_server import FakeServer, Play, serving
 from tests.adapters.providers.http.generators import READERS, generator
 from tests.adapters.providers.http.recorded import (

@@ -19,9 +19,8 @@ from detent.adapters.providers.local.llama import LlamaError
 from detent.adapters.providers.local.weights import MODEL_VARIABLE
 from detent.adapters.tools.decorator import tool
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import StreamingChunk
 from detent.core.tools.tool import Tool, ToolSpec
-from detent.ports.chat import ChatGeneratorError
+from detent.ports.chat import ChatGeneratorError, StreamingChunk
 
 WEATHER = ToolSpec(
     "get_weather",

@@ -26,7 +26,8 @@ from detent.adapters.providers.local.decode import (
 )
 from detent.adapters.providers.local.encode import Form, Request
 from detent.core.chat.messages import ToolCall
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk, ToolCallDelta, Usage
+from detent.core.chat.replies import ChatReply, ModelFailure, Usage
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 
 PLAIN = Form()
 TOOLS = Form("final_answer")

@@ -14,8 +14,9 @@ from detent.core.chat.messages import (
     TextContent,
     ToolCall,
 )
-from detent.core.chat.replies import ChatReply, StreamingChunk, Usage
+from detent.core.chat.replies import ChatReply, Usage
 from detent.core.tools.tool import ToolSpec
+from detent.ports.chat import StreamingChunk
 from tests.adapters.providers.http.folds import events
 from tests.adapters.providers.http.wires import Wire
 

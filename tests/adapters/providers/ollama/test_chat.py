@@ -8,7 +8,7 @@ import pytest
 
 from detent.adapters.providers.ollama.chat import OllamaChatGenerator
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import StreamingChunk
+from detent.ports.chat import StreamingChunk
 from tests.adapters.providers.http.wires import Wire
 
 QUESTION = [ChatMessage.from_user("Say hello")]

@@ -12,7 +12,8 @@ from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.ollama.decode import ChatFold
 from detent.adapters.providers.ollama.encode import wire_messages
 from detent.core.chat.messages import ReasoningContent
-from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
+from detent.core.chat.replies import ChatReply, Usage
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 from tests.adapters.providers.http.folds import Codec, Failures, fed
 
 Json = dict[str, Any]

@@ -11,8 +11,9 @@ import pytest
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai.encode import wire_messages
-from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
+from detent.core.chat.replies import ChatReply, Usage
 from detent.core.values.frozen import thaw
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 from tests.adapters.providers.http.folds import Codec, Failures, events, failure_of, fed
 
 Json = dict[str, Any]

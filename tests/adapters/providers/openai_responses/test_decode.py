@@ -13,8 +13,9 @@ from detent.adapters.providers.meaning.parts import Said, parts_of
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.openai_responses.encode import under_way, wire_items
 from detent.core.chat.messages import ChatMessage, ReasoningContent, TextContent, ToolCall
-from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
+from detent.core.chat.replies import ChatReply, Usage
 from detent.core.values.frozen import thaw
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 from tests.adapters.providers.http.folds import Codec, Failures, events, fed
 
 Json = dict[str, Any]

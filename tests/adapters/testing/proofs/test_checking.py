@@ -29,10 +29,10 @@ from detent.adapters.testing.proofs.properties import (
 )
 from detent.adapters.testing.proofs.transitions import Small
 from detent.adapters.testing.simulation.scenarios import Scenario
+from detent.adapters.tools.output_type import OutputType
 from detent.approvals import Allow, Answers, Ask, Grant
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.effects import Policy
-from detent.core.run.output_type import OutputType
 from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
 from detent.machine import (

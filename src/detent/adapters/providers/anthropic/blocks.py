@@ -17,7 +17,7 @@ from detent.adapters.providers.meaning.parts import Opaque, Part, Said, without
 from detent.adapters.providers.meaning.server_tools import server_tool_begun
 from detent.adapters.providers.meaning.wire import read_arguments
 from detent.core.chat.messages import ReasoningContent, ToolCall
-from detent.core.chat.replies import StreamingChunk, ToolCallDelta
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 

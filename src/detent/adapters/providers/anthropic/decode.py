@@ -19,7 +19,8 @@ from detent.adapters.providers.meaning.parts import Part, assistant_message
 from detent.adapters.providers.meaning.server_tools import uses
 from detent.adapters.providers.meaning.wire import first_count
 from detent.core.chat.messages import ToolCall
-from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
+from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, Usage
+from detent.ports.chat import StreamingChunk
 
 Json: TypeAlias = Mapping[str, Any]
 

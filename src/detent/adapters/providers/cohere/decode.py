@@ -20,14 +20,8 @@ from detent.adapters.providers.meaning.neutral import decided_reason
 from detent.adapters.providers.meaning.parts import Part, assistant_message
 from detent.adapters.providers.meaning.wire import first_count, read_arguments
 from detent.core.chat.messages import Citation, ReasoningContent, TextContent, ToolCall
-from detent.core.chat.replies import (
-    ChatReply,
-    FinishReason,
-    ModelFailure,
-    StreamingChunk,
-    ToolCallDelta,
-    Usage,
-)
+from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, Usage
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 

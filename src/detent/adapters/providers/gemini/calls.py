@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from detent.core.chat.messages import ToolCall
-from detent.core.chat.replies import ToolCallDelta
+from detent.ports.chat import ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -20,14 +20,8 @@ from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistan
 from detent.adapters.providers.meaning.server_tools import server_tool_begun, uses
 from detent.adapters.providers.meaning.wire import first_choice, first_count
 from detent.core.chat.messages import FileContent, ImageContent, ReasoningContent
-from detent.core.chat.replies import (
-    ChatReply,
-    FinishReason,
-    ModelFailure,
-    StreamingChunk,
-    ToolCallDelta,
-    Usage,
-)
+from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, Usage
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -20,7 +20,8 @@ from detent.adapters.providers.http.failures import (
 )
 from detent.adapters.providers.http.payloads import CutAnswerError, PayloadDecoder
 from detent.core.chat.messages import Citation
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.ports.chat import StreamingChunk
 
 MAX_ERROR_BYTES = 1024 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024

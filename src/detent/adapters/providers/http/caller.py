@@ -15,8 +15,8 @@ from returns.result import Failure
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.http.clients import AnyClient, Clients, reaches_out, require_httpx
 from detent.adapters.providers.http.failures import shortened
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
-from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.ports.chat import ChatGeneratorError, StreamingCallback, StreamingChunk
 from detent.ports.real_models import require_real_model_allowed
 
 if TYPE_CHECKING:

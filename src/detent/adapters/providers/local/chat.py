@@ -20,10 +20,10 @@ from detent.adapters.providers.local.llama import LlamaError, Server, Threads, l
 from detent.adapters.providers.local.options import read_options
 from detent.adapters.providers.local.weights import OnProgress, WeightsError, chosen_model
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode, StreamingChunk
+from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
 from detent.core.tools.tool import ToolSpec
 from detent.core.values.frozen import thaw
-from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.ports.chat import ChatGeneratorError, StreamingCallback, StreamingChunk
 from detent.ports.real_models import IN_PROCESS, require_real_model_allowed
 
 

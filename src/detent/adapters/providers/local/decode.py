@@ -16,15 +16,8 @@ from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.local.encode import Form, Request
 from detent.core.chat.messages import ChatMessage, ToolCall
-from detent.core.chat.replies import (
-    ChatReply,
-    FailureCause,
-    FinishReason,
-    ModelFailure,
-    StreamingChunk,
-    ToolCallDelta,
-    Usage,
-)
+from detent.core.chat.replies import ChatReply, FailureCause, FinishReason, ModelFailure, Usage
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 CAUSES: Mapping[str, FailureCause] = {

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from detent.adapters.providers.meaning.parts import Part, Said
 from detent.core.chat.messages import Citation
-from detent.core.chat.replies import StreamingChunk
+from detent.ports.chat import StreamingChunk
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from attrs import asdict, field, frozen
 
 from detent.adapters.providers.meaning.wire import cannot_send
-from detent.core.chat.replies import StreamingChunk
+from detent.ports.chat import StreamingChunk
 
 
 def _strings(values: Iterable[str]) -> tuple[str, ...]:

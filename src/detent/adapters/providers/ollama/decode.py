@@ -15,14 +15,8 @@ from detent.adapters.providers.http.failures import failure_in_answer, unfinishe
 from detent.adapters.providers.meaning.neutral import decided_reason
 from detent.adapters.providers.meaning.wire import first_count, read_arguments
 from detent.core.chat.messages import ChatMessage, ReasoningContent, ToolCall
-from detent.core.chat.replies import (
-    ChatReply,
-    FinishReason,
-    ModelFailure,
-    StreamingChunk,
-    ToolCallDelta,
-    Usage,
-)
+from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, Usage
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from attrs import define, field
 from detent.adapters.providers.http.calls import FREE_TEXT
 from detent.adapters.providers.meaning.wire import read_arguments
 from detent.core.chat.messages import ToolCall
-from detent.core.chat.replies import ToolCallDelta
+from detent.ports.chat import ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 

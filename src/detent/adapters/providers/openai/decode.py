@@ -27,14 +27,8 @@ from detent.core.chat.messages import (
     ReasoningContent,
     ToolCall,
 )
-from detent.core.chat.replies import (
-    ChatReply,
-    FinishReason,
-    ModelFailure,
-    StreamingChunk,
-    TokenLogprob,
-    Usage,
-)
+from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, TokenLogprob, Usage
+from detent.ports.chat import StreamingChunk
 
 Json: TypeAlias = Mapping[str, Any]
 

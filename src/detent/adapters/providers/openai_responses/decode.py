@@ -28,15 +28,8 @@ from detent.adapters.providers.openai_responses.computer import (
 )
 from detent.adapters.providers.openai_responses.encode import CUSTOM_CALL, PROVIDER
 from detent.core.chat.messages import ImageContent, ReasoningContent, ToolCall
-from detent.core.chat.replies import (
-    ChatReply,
-    FinishReason,
-    ModelFailure,
-    StreamingChunk,
-    TokenLogprob,
-    ToolCallDelta,
-    Usage,
-)
+from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, TokenLogprob, Usage
+from detent.ports.chat import StreamingChunk, ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -10,8 +10,8 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.confirmation.policies import AskAbove
 from detent.adapters.tools.decorator import tool
 from detent.core.chat.messages import ChatMessage, ToolCall
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
-from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.ports.chat import ChatGeneratorError, StreamingCallback, StreamingChunk
 
 PAUSE_S = 0.01
 

@@ -19,7 +19,7 @@ from detent.adapters.testing.doubles.script import counted, require_none_left
 from detent.adapters.testing.doubles.scripted import chunks_of
 from detent.adapters.testing.doubles.scrubbing import scrub_secrets
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk, ToolCallDelta
+from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.codec.own_values import dump, load
 from detent.core.tools.result import text_of
 from detent.core.tools.tool import ToolSpec
@@ -28,6 +28,8 @@ from detent.ports.chat import (
     ChatGenerator,
     ChatGeneratorError,
     StreamingCallback,
+    StreamingChunk,
+    ToolCallDelta,
 )
 
 Json: TypeAlias = dict[str, Any]

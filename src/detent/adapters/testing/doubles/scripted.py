@@ -13,16 +13,10 @@ from attrs import evolve, field, frozen
 from detent.adapters.testing.doubles.script import Script, require_line, require_none_left
 from detent.adapters.testing.doubles.transcripts import transcript
 from detent.core.chat.messages import ChatMessage, ToolCall
-from detent.core.chat.replies import (
-    ChatReply,
-    ModelFailure,
-    SchemaMode,
-    StreamingChunk,
-    ToolCallDelta,
-)
+from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
 from detent.core.tools.tool import ToolSpec
 from detent.core.values.frozen import thaw
-from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.ports.chat import ChatGeneratorError, StreamingCallback, StreamingChunk, ToolCallDelta
 from detent.ports.clock import Clock
 
 Condition: TypeAlias = str | re.Pattern[str] | Callable[[Sequence[ChatMessage]], bool]

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from detent.adapters.tools.type_schemas import SchemaWriter
 from detent.core.errors import DetentError
 from detent.core.schema.conversion import convert
-from detent.core.schema.from_types import SchemaWriter
 from detent.core.schema.validation import faults, resolved
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from detent.adapters.testing.simulation.drawing import dice, likely
+from detent.adapters.tools.output_type import OutputType
 from detent.core.chat.messages import ToolCall
 from detent.core.machine.delegation import ANSWER, PARAMETERS, agents_in
 from detent.core.run.approval import Allow, Answers, Ask, Deny, Verdict
 from detent.core.run.effects import Policy
 from detent.core.run.limits import Limits
-from detent.core.run.output_type import OutputType
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.state import State

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from detent.core.state.diff import Change, diff
+from detent.adapters.stories.diff import Change, diff
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.handlers import replace_values
 from detent.core.state.keys import UNSET

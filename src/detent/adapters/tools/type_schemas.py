@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 from collections import abc
 from contextlib import suppress
-from enum import Enum
 from functools import cache
 from inspect import signature
-from types import UnionType
-from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin
+from typing import Annotated, Any, TypeAlias, cast, get_args, get_origin
 
 from attrs import NOTHING
 
 from detent.core.schema.accepted_keywords import schema_faults, without
-from detent.core.schema.constraints import constrained
+from detent.core.schema.constraints import plain_bound, rules_of
 from detent.core.schema.conversion import plain
 from detent.core.schema.record_fields import EMPTY, class_of, fields_of
-from detent.core.schema.scalars import SCALARS
-from detent.core.schema.type_checks import type_name, undecorated
-from detent.core.schema.type_forms import SCHEMAS, type_form
+from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
 
 Json: TypeAlias = dict[str, Any]
 Describe: TypeAlias = abc.Callable[[type], abc.Mapping[str, str]]
@@ -28,6 +24,15 @@ Describe: TypeAlias = abc.Callable[[type], abc.Mapping[str, str]]
 WHOLE = "-?(0|[1-9][0-9]*)"
 KEY_PATTERNS = {"integer": f"^{WHOLE}$", "number": rf"^{WHOLE}(\.[0-9]+)?([eE][+-]?[0-9]+)?$"}
 """What the names of an object's properties look like that stand for numbers."""
+
+BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+KEYWORDS: abc.Mapping[str, abc.Mapping[str, str]] = {
+    "number": {**BOUNDS, "multiple_of": "multipleOf"},
+    "string": {"min_length": "minLength", "max_length": "maxLength", "pattern": "pattern"},
+    "array": {"min_length": "minItems", "max_length": "maxItems"},
+    "object": {"min_length": "minProperties", "max_length": "maxProperties"},
+}
+"""For each type of JSON the constraints that a schema can say, with its words for them."""
 
 NOISE = frozenset({"title", "discriminator"})
 """What pydantic says of every model and no model of language needs."""
@@ -56,7 +61,7 @@ class SchemaWriter:
             case "scalar" | "path":
                 return dict(SCHEMAS.get(kind, SCHEMAS[str]))
             case "choice":
-                return _choice(parts, declared)
+                return _choice(parts)
             case "annotated":
                 schema = constrained(self.schema(parts[0]), parts[1:])
                 return documented(schema, annotated_text(declared))
@@ -76,25 +81,16 @@ class SchemaWriter:
                 return self._array(kind, parts[0])
 
     def _array(self, kind: Any, item: Any) -> Json:
-        schema = {"type": "array", **self._part("items", item)}
-        if kind not in (set, frozenset):
-            return schema
-        _require_hashable(item)
-        return {**schema, "uniqueItems": True}
+        unique = {"uniqueItems": True} if kind in (set, frozenset) else {}
+        return {"type": "array", **self._part("items", item), **unique}
 
     def _names(self, declared: Any) -> Json:
         """What the names of an object's properties must be, where they are keys of this type."""
         schema = self.schema(declared)
         if schema == SCHEMAS[str]:
             return {}
-        kind: Any = schema.get("type", ())
-        if kind in ("integer", "number") and "enum" not in schema:
+        if (kind := schema.get("type")) in ("integer", "number"):
             schema = {"pattern": KEY_PATTERNS[kind]}
-        elif schema and "string" not in kind:
-            raise TypeError(
-                f"JSON has no objects with keys of type {type_name(declared)}; "
-                f"take pairs, as in list[tuple[{type_name(declared)}, …]]"
-            )
         return {"propertyNames": schema} if schema else {}
 
     def _part(self, keyword: str, declared: Any) -> Json:
@@ -165,15 +161,6 @@ def _is_unwanted(keyword: str, rule: object) -> bool:
     return keyword in NOISE or (keyword == "pattern" and bool(schema_faults({keyword: rule})))
 
 
-def has_schema(declared: Any) -> bool:
-    """Whether a JSON Schema describes the type."""
-    try:
-        SchemaWriter(lambda kind: {}).schema(declared)
-    except (TypeError, NameError):
-        return False
-    return True
-
-
 def documented(schema: Json, text: str, default: object = NOTHING) -> Json:
     """The schema with a description, unless it has one, and with a default that JSON can say."""
     if text and "description" not in schema:
@@ -197,20 +184,28 @@ def annotated_text(declared: object) -> str:
     return next((text for text in (*notes, *texts) if isinstance(text, str)), "")
 
 
-def _require_hashable(declared: Any) -> None:
-    """Raise TypeError for the items of a set that no set can hold."""
-    kind = undecorated(declared)
-    if get_origin(kind) in (Union, UnionType):
-        for option in get_args(kind):
-            _require_hashable(option)
-    elif getattr(class_of(kind), "__hash__", True) is None:
-        name = type_name(kind)
-        raise TypeError(f"a set from JSON cannot hold a {name}, a list[{name}] can")
+def constrained(schema: Json, notes: abc.Iterable[object]) -> Json:
+    """The schema with those constraints among `notes` that it has words for.
+
+    Raises:
+        TypeError: no value of this type can meet one.
+    """
+    rules = list(rules_of(notes))
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [constrained(option, notes) for option in schema["anyOf"]]}
+    declared = schema.get("type", "")
+    kind = declared[-1] if isinstance(declared, list) else declared
+    kind = "number" if kind == "integer" else kind
+    words = KEYWORDS.get(kind, {})
+    for name, rule in rules:
+        if name in words:
+            schema = {**schema, words[name]: plain_bound(rule)}
+        elif words and name != "func" and "format" not in schema:
+            raise TypeError(f"{name}={rule!r} says nothing of a {kind}")
+    return schema
 
 
-def _choice(choices: abc.Iterable[object], declared: object) -> Json:
-    values = [choice.value if isinstance(choice, Enum) else choice for choice in choices]
+def _choice(choices: abc.Iterable[object]) -> Json:
+    values = plain_choices(choices)
     kinds = {type(value) for value in values}
-    if not kinds <= SCHEMAS.keys() - SCALARS.keys() - {object}:
-        raise TypeError(f"not every choice of {type_name(declared)} is a JSON value")
     return {**(SCHEMAS[kinds.pop()] if len(kinds) == 1 else {}), "enum": values}
