@@ -66,7 +66,7 @@ CORE = (
     "src/detent/core/*,*/ports/claims.py,*/ports/pending.py,*/ports/results.py,"
     "*/adapters/control/*,*/confirmation/policies.py,"
     "*/confirmation/tallies.py,*/drivers/judging.py,*/hosts/effects/stored.py,"
-    "*/hosts/effects/rules.py"
+    "*/hosts/effects/rules.py,*/adapters/state/*"
 )
 CORE_TESTS = (
     "tests/core",
@@ -77,6 +77,7 @@ CORE_TESTS = (
     "tests/adapters/control",
     "tests/adapters/drivers/test_judging.py",
     "tests/adapters/hosts/effects/test_stored.py",
+    "tests/adapters/state",
 )
 """The core, and what else decides (who drives, what may run): there no branch goes untried."""
 

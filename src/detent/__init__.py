@@ -46,8 +46,18 @@ if TYPE_CHECKING:
     from detent.adapters.providers.prices import Price as Price
     from detent.adapters.providers.prices import Prices as Prices
     from detent.adapters.providers.registry import chat_generator as chat_generator
-    from detent.adapters.stories.diff import Change as Change
-    from detent.adapters.stories.diff import diff as diff
+    from detent.adapters.state.diff import Change as Change
+    from detent.adapters.state.diff import diff as diff
+    from detent.adapters.state.fields import Counter as Counter
+    from detent.adapters.state.fields import LastN as LastN
+    from detent.adapters.state.fields import Maximum as Maximum
+    from detent.adapters.state.fields import Merged as Merged
+    from detent.adapters.state.fields import Minimum as Minimum
+    from detent.adapters.state.fields import Replaced as Replaced
+    from detent.adapters.state.fields import SetUnion as SetUnion
+    from detent.adapters.state.fields import Unique as Unique
+    from detent.adapters.state.typed_state import TypedState as TypedState
+    from detent.adapters.state.typed_state import class_schema as class_schema
     from detent.adapters.system.snapshot_files import load_snapshot as load_snapshot
     from detent.adapters.system.snapshot_files import save_snapshot as save_snapshot
     from detent.adapters.testing.doubles.scripted import (
@@ -96,15 +106,7 @@ if TYPE_CHECKING:
     from detent.core.run.approval import Rejected as Rejected
     from detent.core.run.limits import Limits as Limits
     from detent.core.state.fields import Appended as Appended
-    from detent.core.state.fields import Counter as Counter
     from detent.core.state.fields import Field as Field
-    from detent.core.state.fields import LastN as LastN
-    from detent.core.state.fields import Maximum as Maximum
-    from detent.core.state.fields import Merged as Merged
-    from detent.core.state.fields import Minimum as Minimum
-    from detent.core.state.fields import Replaced as Replaced
-    from detent.core.state.fields import SetUnion as SetUnion
-    from detent.core.state.fields import Unique as Unique
     from detent.core.state.handlers import add_numbers as add_numbers
     from detent.core.state.handlers import append_unique as append_unique
     from detent.core.state.handlers import append_unique_by as append_unique_by
@@ -117,8 +119,6 @@ if TYPE_CHECKING:
     from detent.core.state.handlers import unite_sets as unite_sets
     from detent.core.state.keys import Key as Key
     from detent.core.state.state import State as State
-    from detent.core.state.state import TypedState as TypedState
-    from detent.core.state.state import class_schema as class_schema
     from detent.core.storage.snapshot import AgentSnapshot as AgentSnapshot
     from detent.core.storage.snapshot import SnapshotMismatchError as SnapshotMismatchError
     from detent.core.tools.idempotency import NEVER_RAN as NEVER_RAN
@@ -172,7 +172,11 @@ else:
             "adapters.providers.openai.chat": "OpenAIChatGenerator",
             "adapters.providers.prices": "Price Prices",
             "adapters.providers.registry": "chat_generator",
-            "adapters.stories.diff": "Change diff",
+            "adapters.state.diff": "Change diff",
+            "adapters.state.fields": (
+                "Counter LastN Maximum Merged Minimum Replaced SetUnion Unique"
+            ),
+            "adapters.state.typed_state": "TypedState class_schema",
             "adapters.system.snapshot_files": "load_snapshot save_snapshot",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
             "adapters.tools.component_tool": "ComponentTool component",
@@ -194,15 +198,13 @@ else:
             ),
             "core.run.approval": "Answered Confirmed Modified Rejected",
             "core.run.limits": "Limits",
-            "core.state.fields": (
-                "Appended Counter Field LastN Maximum Merged Minimum Replaced SetUnion Unique"
-            ),
+            "core.state.fields": "Appended Field",
             "core.state.handlers": (
                 "add_numbers append_unique append_unique_by keep_last keep_max keep_min "
                 "merge_dicts merge_lists replace_values unite_sets"
             ),
             "core.state.keys": "Key",
-            "core.state.state": "State TypedState class_schema",
+            "core.state.state": "State",
             "core.storage.snapshot": "AgentSnapshot SnapshotMismatchError",
             "core.tools.idempotency": "FencingToken IdempotencyKey NEVER_RAN",
             "core.tools.masking": "SecretParameter",

@@ -8,12 +8,14 @@ from typing import cast
 
 import pytest
 
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.core.errors import StateError
-from detent.core.state.fields import Appended, Replaced
+from detent.core.state.fields import Appended
 from detent.core.state.handlers import replace_values
 from detent.core.state.keys import Write
 from detent.core.state.live import PendingWrites, live_state
-from detent.core.state.state import BaseState, State, TypedState
+from detent.core.state.state import BaseState, State
 
 
 class Research(TypedState):

@@ -20,6 +20,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState, class_schema
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import (
     SchemaError,
@@ -28,7 +30,7 @@ from detent.core.errors import (
     StoredDataError,
     UnstorableError,
 )
-from detent.core.state.fields import Appended, Field, Replaced
+from detent.core.state.fields import Appended, Field
 from detent.core.state.handlers import (
     add_numbers,
     append_unique,
@@ -39,15 +41,7 @@ from detent.core.state.handlers import (
     replace_values,
 )
 from detent.core.state.keys import Key, Write
-from detent.core.state.state import (
-    BaseState,
-    State,
-    TypedState,
-    class_schema,
-    initial_writes,
-    lists_in,
-    with_messages,
-)
+from detent.core.state.state import BaseState, State, initial_writes, lists_in, with_messages
 from detent.core.values.frozen import FrozenList
 from detent.core.values.shared_list import SharedList
 

@@ -12,13 +12,14 @@ import pytest
 from annotated_types import Ge
 from attrs import field, frozen
 
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.decorator import inject, tool
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.errors import StateError
 from detent.core.schema.conversion import ConversionError
-from detent.core.state.fields import Replaced
 from detent.core.state.keys import Write
-from detent.core.state.state import State, TypedState
+from detent.core.state.state import State
 from detent.core.tools import wording
 from detent.core.tools.idempotency import FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.invocation import Invocation, MissingInputError, argument_faults

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 from attrs import evolve, frozen
 
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.decorator import stores
 from detent.core.chat.messages import FileContent, ImageContent, TextContent
-from detent.core.state.fields import Appended, Replaced
+from detent.core.state.fields import Appended
 from detent.core.state.keys import Write
-from detent.core.state.state import State, TypedState
+from detent.core.state.state import State
 from detent.core.tools.result import ResultError, result_of, text_of
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import Reply

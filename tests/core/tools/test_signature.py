@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal, Optional
 import pytest
 from attrs import frozen
 
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.decorator import inject
 from detent.core.errors import ToolDefinitionError
-from detent.core.state.fields import Replaced
-from detent.core.state.state import BaseState, State, TypedState
+from detent.core.state.state import BaseState, State
 from detent.core.tools.signature import (
     OUTPUT_TYPES,
     Signature,

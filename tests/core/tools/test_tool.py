@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import pytest
 from attrs import evolve, frozen
 
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.decorator import create_tool_from_function, inject, stores, tool
 from detent.core.errors import ToolDefinitionError
-from detent.core.state.fields import Replaced
-from detent.core.state.state import State, TypedState
+from detent.core.state.state import State
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool, ToolSpec, by_name
 from detent.core.tools.wiring import Input, Output, TextRule

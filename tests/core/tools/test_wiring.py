@@ -7,11 +7,12 @@ from typing import Any, cast
 
 import pytest
 
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.decorator import inject, stores, tool
 from detent.core.errors import ToolDefinitionError
-from detent.core.state.fields import Appended, Replaced
+from detent.core.state.fields import Appended
 from detent.core.state.keys import Write
-from detent.core.state.state import TypedState
 from detent.core.tools.wiring import (
     Injected,
     Input,

@@ -7,13 +7,15 @@ from typing import Any, Literal, TypedDict
 import pytest
 from attrs import frozen
 
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.decorator import inject, stores, tool
 from detent.adapters.tools.documents import Document
 from detent.core.errors import WiringError
 from detent.core.run.approval import Allow
 from detent.core.run.spec import AgentSpec
-from detent.core.state.fields import Appended, Replaced
-from detent.core.state.state import BaseState, State, TypedState
+from detent.core.state.fields import Appended
+from detent.core.state.state import BaseState, State
 from detent.core.tools.idempotency import FencingToken, IdempotencyKey
 from detent.core.tools.tool import Tool, by_name
 from detent.core.tools.wiring import Reply

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
-from detent.core.state.state import TypedState
+from detent.adapters.state.typed_state import TypedState
 
 
 @frozen

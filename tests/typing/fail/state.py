@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from detent.core.state.fields import Counter, Appended, Field, Maximum, Merged, Replaced, SetUnion
+from detent.core.state.fields import Appended, Field
+from detent.adapters.state.fields import Counter, Maximum, Merged, Replaced, SetUnion
 from detent.core.state.keys import Write
-from detent.core.state.state import State, TypedState
+from detent.core.state.state import State
+from detent.adapters.state.typed_state import TypedState
 
 
 def longest(current: str, update: str) -> str:

@@ -8,8 +8,9 @@ from attrs import frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
-from detent.core.state.fields import Appended, Replaced
-from detent.core.state.state import TypedState
+from detent.core.state.fields import Appended
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.decorator import tool
 from detent.core.tools.wiring import Reply
 from detent.adapters.tools.decorator import inject

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import assert_type
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.adapters.tools.decorator import tool
 from detent.adapters.tools.toolsets import Toolset
-from detent.core.state.fields import Replaced
-from detent.core.state.state import State, TypedState
+from detent.core.state.state import State
 from detent.ports.results import AgentResult
 
 

@@ -8,10 +8,11 @@ from typing import Literal, TypedDict, assert_type
 from attrs import frozen
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.adapters.tools.output_type import OutputType
-from detent.core.state.fields import Replaced
-from detent.core.state.state import State, TypedState
+from detent.core.state.state import State
 from detent.ports.results import AgentResult
 
 

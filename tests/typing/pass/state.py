@@ -8,11 +8,8 @@ from typing import Literal, assert_type
 
 from attrs import frozen
 
-from detent.core.chat.messages import ChatMessage
-from detent.core.state.fields import (
-    Appended,
+from detent.adapters.state.fields import (
     Counter,
-    Field,
     LastN,
     Maximum,
     Merged,
@@ -21,8 +18,11 @@ from detent.core.state.fields import (
     SetUnion,
     Unique,
 )
+from detent.adapters.state.typed_state import TypedState, class_schema
+from detent.core.chat.messages import ChatMessage
+from detent.core.state.fields import Appended, Field
 from detent.core.state.keys import Key, Write
-from detent.core.state.state import BaseState, State, TypedState, class_schema
+from detent.core.state.state import BaseState, State
 
 
 @frozen

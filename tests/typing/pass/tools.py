@@ -8,12 +8,14 @@ from typing import TypedDict, assert_type
 from attrs import frozen
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.adapters.tools.component_tool import ComponentTool, component
 from detent.adapters.tools.decorator import create_tool_from_function, inject, stores, tool
 from detent.adapters.tools.toolsets import Toolset
-from detent.core.state.fields import Appended, Replaced
-from detent.core.state.state import State, TypedState
+from detent.core.state.fields import Appended
+from detent.core.state.state import State
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import Reply
 

@@ -11,13 +11,14 @@ from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.inputs import exits_of, limits_of
 from detent.adapters.agent.selection import may_grow
 from detent.adapters.confirmation.rules import NO_RULES, Rules
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.telemetry.logs import log_undescribed
 from detent.adapters.tools.output_type import OutputType
 from detent.adapters.tools.toolsets import Tools, flat
 from detent.core.control.hooks import Hook
 from detent.core.run.limits import Limits
 from detent.core.run.spec import AgentSpec
-from detent.core.state.state import State, TypedState
+from detent.core.state.state import State
 from detent.core.state.typevars import S, T
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.tool import Tool, by_name

@@ -13,13 +13,13 @@ from typing import Annotated, Any, TypedDict
 from attrs import evolve, field, frozen
 
 from detent.adapters.cli.arithmetic import evaluate
+from detent.adapters.state.fields import Unique
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.decorator import create_tool_from_function
 from detent.core.chat.messages import ToolCall, ToolCallResult
 from detent.core.run.effects import AskModel, RunTool
 from detent.core.run.events import ToolReturned
 from detent.core.run.run import Run
-from detent.core.state.fields import Unique
-from detent.core.state.state import TypedState
 from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import Tool
 

@@ -17,11 +17,12 @@ from typing import (
     overload,
 )
 
+from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.function_schema import description_of, parameters_of
 from detent.core.errors import ToolDefinitionError
 from detent.core.schema.type_checks import takes
 from detent.core.state.keys import Key
-from detent.core.state.state import BaseState, TypedState
+from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.retries import Retries
 from detent.core.tools.signature import ToolFunction, name_of, signature_of

@@ -11,7 +11,7 @@ from attrs import frozen
 from starlette.requests import Request
 from starlette.responses import Response
 
-from detent.adapters.stories.diff import diff
+from detent.adapters.state.diff import diff
 from detent.adapters.stories.steps import Comparison, steps_of
 from detent.adapters.stories.story import STATUSES
 from detent.adapters.system.threads_and_loops import in_a_thread

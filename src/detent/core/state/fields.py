@@ -1,42 +1,20 @@
-"""Fields: how the keys of a `TypedState` are declared in its body.
-
-Brackets say types, parentheses say values: ``queries = Appended[str]()``, ``limit = Replaced(10)``.
-"""
+"""Fields: keys as attributes of a state's class, from which they are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Never, Protocol, TypeVar, cast, get_args, overload
 
 from detent.core.errors import SchemaError, StateError
-from detent.core.schema.type_checks import Check, type_name
+from detent.core.schema.type_checks import Check
 from detent.core.state.dict_schema import declared_key
-from detent.core.state.handlers import (
-    Addable,
-    Handler,
-    ListHandler,
-    Ordered,
-    add_numbers,
-    append_unique,
-    append_unique_by,
-    keep_last,
-    keep_max,
-    keep_min,
-    merge_dicts,
-    merge_lists,
-    replace_values,
-    unite_sets,
-)
+from detent.core.state.handlers import Handler, ListHandler, merge_lists
 from detent.core.state.keys import UNSET, Key
-from detent.core.values.frozen import FrozenDict
 
 T = TypeVar("T")
 U = TypeVar("U")
 Item = TypeVar("Item")
-K = TypeVar("K")
-V = TypeVar("V")
 
 NO_DEFAULT: Any = UNSET
 
@@ -110,13 +88,6 @@ class Field(Generic[T, U]):
         state.__setattr__(self._name, value)
 
 
-class Replaced(Field[T, T]):
-    """A key whose update takes the place of what it holds. Without a default it begins unset."""
-
-    def __init__(self, default: T = NO_DEFAULT) -> None:
-        super().__init__(default, replace_values)
-
-
 class Appended(Field[Sequence[Item], list[Item] | tuple[Item, ...]]):
     """A list that grows by every update, at a cost that does not grow with it."""
 
@@ -124,114 +95,3 @@ class Appended(Field[Sequence[Item], list[Item] | tuple[Item, ...]]):
 
     def __init__(self, default: Sequence[Item] = ()) -> None:
         super().__init__(list(default), cast("ListHandler[Item]", merge_lists))
-
-
-class Unique(Field[Sequence[Item], list[Item] | tuple[Item, ...]]):
-    """A list that grows by the items that it has not got; with `key`, by those with a new key."""
-
-    container = list
-
-    def __init__(self, key: Callable[[Item], object] | None = None) -> None:
-        super().__init__([], append_unique if key is None else append_unique_by(key))
-
-
-class LastN(Field[Sequence[Item], list[Item] | tuple[Item, ...]]):
-    """A list that keeps its last `count` items."""
-
-    container = list
-
-    def __init__(self, count: int) -> None:
-        super().__init__([], keep_last(count))
-
-
-class Merged(Field[Mapping[K, V], Mapping[K, V]]):
-    """A dict that every update adds entries to, or replaces some of."""
-
-    container = dict
-
-    def __init__(self, default: Mapping[K, V] | None = None) -> None:
-        super().__init__(default or {}, merge_dicts)
-
-
-class SetUnion(Field[AbstractSet[Item], AbstractSet[Item] | list[Item] | tuple[Item, ...]]):
-    """A set that every update adds items to."""
-
-    container = set
-
-    def __init__(self, default: AbstractSet[Item] = frozenset()) -> None:
-        super().__init__(set(default), unite_sets)
-
-
-class Counter(Field[Addable, Addable]):
-    """A counter: every update is added to it."""
-
-    def __init__(self, default: Addable) -> None:
-        super().__init__(default, add_numbers)
-
-
-class Maximum(Field[Ordered, Ordered]):
-    """The greatest of all updates."""
-
-    def __init__(self, default: Ordered = NO_DEFAULT) -> None:
-        super().__init__(default, keep_max)
-
-
-class Minimum(Field[Ordered, Ordered]):
-    """The least of all updates."""
-
-    def __init__(self, default: Ordered = NO_DEFAULT) -> None:
-        super().__init__(default, keep_min)
-
-
-def field_of(key: Key[T, U]) -> Field[T, U]:
-    """A field that declares `key`."""
-    field: Field[T, U] = Field.__new__(Field)
-    vars(field)["key"] = key
-    return field
-
-
-def keys_in(schema: type, *, taken: Iterable[str], check: Check) -> FrozenDict[str, Key[Any, Any]]:
-    """The keys that a class declares in its body, and those of the classes that it inherits from.
-
-    Raises:
-        SchemaError: a field's parts do not fit, its name is `taken`, or two keys have one name.
-    """
-    for name, item in _fields_of(schema):
-        item.check = check
-        if name in taken or name.startswith("_") or not name.isidentifier():
-            raise SchemaError(
-                f"{schema.__name__}: {name!r} cannot name a key, a state uses such names itself"
-            )
-    _refuse_undeclared(schema)
-    homes: dict[str, type] = {}
-    keys: dict[str, Key[Any, Any]] = {}
-    for home in reversed(schema.__mro__):
-        if hidden := sorted(vars(home).keys() & keys.keys()):
-            name = hidden[0]
-            raise SchemaError(
-                f"{schema.__name__}: {name!r} is declared by {homes[name].__name__} and again by "
-                f"{home.__name__}; rename one of them"
-            )
-        for name, item in _fields_of(home):
-            keys[name], homes[name] = item.key, home
-    return FrozenDict(keys)
-
-
-def _fields_of(schema: type) -> list[tuple[str, Field[Any, Any]]]:
-    return [(name, item) for name, item in vars(schema).items() if isinstance(item, Field)]
-
-
-def _refuse_undeclared(schema: type) -> None:
-    """A name that is only annotated looks like a key and is none."""
-    fields = dict(_fields_of(schema))
-    try:
-        annotated = schema.__annotations__
-    except NameError:  # Python 3.14 looks the names up now, and one is for type checkers only
-        return
-    for name, declared in annotated.items():
-        text = declared if isinstance(declared, str) else type_name(declared)
-        if name not in fields and "ClassVar" not in text:
-            raise SchemaError(
-                f"{schema.__name__}.{name} is annotated, which does not make it a key; write e.g. "
-                f"{name} = Replaced[{text}](…)"
-            )

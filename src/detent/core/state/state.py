@@ -1,7 +1,7 @@
 """State: what an agent and its tools share. A value; writing to it gives another state.
 
-Two front doors, one mechanism. `State` takes a schema as a dict and is read and written by string
-keys. `TypedState` is subclassed: its fields are typed keys, and a type checker sees every mistake.
+`State` takes a schema as a dict and is read and written by string keys. Other ways to declare one,
+as the classes of typed fields, stand on `BaseState` as well.
 """
 
 # ruff: noqa: SLF001
@@ -11,25 +11,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import new_class
-from typing import TYPE_CHECKING, Any, ClassVar, Never, ParamSpec, Self, TypeVar, cast, overload
+from typing import Any, Never, Self, TypeVar, cast
 
 from detent.core.chat.messages import ChatMessage
-from detent.core.errors import SchemaError, StateError
+from detent.core.errors import StateError
 from detent.core.schema.type_checks import Check
 from detent.core.state.dict_schema import entries_of, keys_of
 from detent.core.state.dropped import warn_of_drop
-from detent.core.state.fields import Appended, field_of, keys_in
-from detent.core.state.handlers import Handler, merge_lists, replace_values
-from detent.core.state.keys import UNSET, Key, TypedKey, Write, unknown_key
+from detent.core.state.fields import Appended
+from detent.core.state.handlers import merge_lists, replace_values
+from detent.core.state.keys import UNSET, Key, Write, unknown_key
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.shared_list import SharedList, read
 from detent.core.values.short_repr import short_repr
 
-P = ParamSpec("P")
-T = TypeVar("T")
-U = TypeVar("U")
-V = TypeVar("V")
 B = TypeVar("B", bound="BaseState")
 
 
@@ -265,86 +260,6 @@ class State(BaseState):
         return new
 
 
-class TypedState(BaseState):
-    """A state whose keys are the fields of a class. Schemas inherit and combine.
-
-    ``class Research(TypedState, check="first")`` looks only at the first item of a collection when
-    a value is checked against its type; otherwise every new item is looked at.
-
-    Args:
-        writes: initial values, each made with ``Research.key.put(value)``.
-
-    Raises:
-        SchemaError: a field's parts do not fit together, or its name is taken; on class creation.
-
-    >>> from detent.core.state.fields import Appended, Replaced
-    >>> class Research(TypedState):
-    ...     user_name = Replaced("")
-    ...     queries = Appended[str]()
-    >>> state = Research().set(Research.queries, ["detents"])
-    >>> state.queries, state.user_name
-    (['detents'], '')
-    """
-
-    __slots__ = ()
-    _declared: ClassVar[FrozenDict[str, Key[Any, Any]]] = FrozenDict(
-        {"messages": BaseState.messages}
-    )
-
-    def __init_subclass__(cls, check: Check = "all") -> None:
-        cls._declared = keys_in(cls, taken=dir(TypedState), check=check)
-
-    def __init__(self, *writes: Write) -> None:
-        self._begin(self._declared, writes)
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The state that `to_dict` stored. See `restored`."""
-        return cls().restored(stored)
-
-    @overload
-    def get(self, key: Key[T, Any]) -> T | None: ...
-    @overload
-    def get(self, key: Key[T, Any], default: V) -> T | V: ...
-    def get(self, key: Key[Any, Any], default: object = None) -> Any:
-        """What `key` holds; without a value its default, or `default`. For keys that may be unset.
-
-        Raises:
-            StateError: the key belongs to another schema.
-        """
-        return self.read(self._own(key).name, default)
-
-    def has(self, key: Key[Any, Any]) -> bool:
-        """Whether anything was written to `key`.
-
-        Raises:
-            StateError: the key belongs to another schema.
-        """
-        return self._own(key).name in self._values
-
-    if TYPE_CHECKING:  # takes what key.put takes, so that a checker infers it from the key alone
-
-        def set(self, key: TypedKey[P], *value: P.args, **override: P.kwargs) -> Self:
-            """A new state with an update merged into `key`."""
-            ...
-
-    else:
-
-        def set(
-            self, key: Key[T, U], value: U, handler_override: Handler[T, U] | None = None
-        ) -> Self:
-            """A new state with `value` merged into `key`, by `handler_override` if one is given.
-
-            Raises:
-                StateError: the key belongs to another schema, the handler raised, or a value has
-                    the wrong type.
-            """
-            new = self._put(self._own(key), value, handler_override)
-            if new is not self:
-                warn_of_drop(f"state.set({type(self).__name__}.{key.name}, …)")
-            return new
-
-
 def with_messages(state: B, messages: Sequence[ChatMessage]) -> B:
     """A state with `messages` at the end of its conversation.
 
@@ -369,20 +284,6 @@ def conversation_in(state: BaseState) -> Sequence[ChatMessage]:
 def lists_in(state: BaseState) -> Mapping[str, SharedList[Any]]:
     """The lists that have been written to a state, by key, as it holds them."""
     return {name: held for name, held in state._values.items() if type(held) is SharedList}
-
-
-def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:
-    """The class schema with the keys of a dict schema. The other way goes ``Research().schema``.
-
-    Raises:
-        SchemaError: an entry of the schema is not one, or its name cannot be an attribute.
-    """
-    keys = dict(keys_of(schema))
-    messages = keys.pop("messages", BaseState.messages)
-    if messages.handler is not merge_lists:
-        raise SchemaError("in a class schema 'messages' is there by itself, merged by merge_lists")
-    body = {key_name: field_of(key) for key_name, key in keys.items()}
-    return new_class(name, (TypedState,), exec_body=lambda namespace: namespace.update(body))
 
 
 def initial_writes(data: Mapping[str, object]) -> list[Write]:

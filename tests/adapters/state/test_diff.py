@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from detent.adapters.stories.diff import Change, diff
-from detent.core.state.fields import Appended, Replaced
+from detent.adapters.state.diff import Change, diff
+from detent.adapters.state.fields import Replaced
+from detent.adapters.state.typed_state import TypedState
+from detent.core.state.fields import Appended
 from detent.core.state.handlers import replace_values
 from detent.core.state.keys import UNSET
-from detent.core.state.state import State, TypedState
+from detent.core.state.state import State
 
 SCHEMA: dict[str, Any] = {
     "items": {"type": list},

@@ -7,11 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from detent.core.errors import SchemaError, StateError, StateTypeError
-from detent.core.state.fields import (
-    Appended,
+from detent.adapters.state.fields import (
     Counter,
-    Field,
     LastN,
     Maximum,
     Merged,
@@ -19,10 +16,11 @@ from detent.core.state.fields import (
     Replaced,
     SetUnion,
     Unique,
-    _refuse_undeclared,
 )
+from detent.adapters.state.typed_state import TypedState, _refuse_undeclared
+from detent.core.errors import SchemaError, StateError, StateTypeError
+from detent.core.state.fields import Appended, Field
 from detent.core.state.keys import UNSET, Key
-from detent.core.state.state import TypedState
 
 
 def longest(current: str, update: str) -> str:

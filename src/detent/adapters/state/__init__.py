@@ -1,0 +1,1 @@
+"""States as people declare them: classes whose fields are keys, and what differs between two."""
