@@ -27,6 +27,7 @@ from detent import (
     before_tool,
     create_tool_from_function,
 )
+from detent.adapters.stories.entries import masked_data
 from detent.approvals import (
     ApproverKey,
     ApproverKeys,
@@ -38,7 +39,7 @@ from detent.approvals import (
     audit_log,
     verify_audit,
 )
-from detent.core.tools.masking import MASK, masked_data
+from detent.core.tools.masking import MASK
 from detent.journals import (
     Checkpoint,
     DirectoryJournal,

@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypedDict, get_type_hints
 
 from detent import ChatMessage, ToolCall
-from detent.core.tools.masking import (
-    MASK,
-    SecretParameter,
-    masked_data,
-    masked_in,
-    with_secrets_marked,
-)
+from detent.core.tools.masking import MASK, SecretParameter, masked_in, with_secrets_marked
 
 
 def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
@@ -90,6 +84,23 @@ def test_what_only_looks_like_a_reference_marks_nothing() -> None:
     assert masked_in({}, schema) == frozenset()
 
 
+def test_a_secret_is_found_beside_a_reference_as_well_as_behind_it() -> None:
+    """What stands beside a reference holds with it; one that leads round leads nowhere else."""
+    secret = {"properties": {"pin": {"writeOnly": True}}}
+    round_about = {"allOf": [{"$ref": "#/$defs/round"}]}
+    schema = {
+        "properties": {
+            "beside": {"$ref": "#/$defs/plain", "allOf": [secret]},
+            "behind": {"items": {"$ref": "#/$defs/secret"}},
+            "neither": {"$ref": "#/$defs/plain", "anyOf": [{"$ref": "#/$defs/round"}]},
+            "odd": {"default": {"$ref": "#/$defs/plain/enum/first"}, "title": "odd"},
+        },
+        "$defs": {"plain": {"enum": ["a"]}, "secret": secret, "round": round_about},
+    }
+
+    assert masked_in({}, schema) == {"beside", "behind"}
+
+
 def test_a_call_that_knows_what_is_secret_does_not_print_it() -> None:
     """Nor what could not be read of it; the others print as they are."""
     calls = [
@@ -105,17 +116,3 @@ def test_a_call_that_knows_what_is_secret_does_not_print_it() -> None:
     assert f"arguments={{'to': 'Ann', 'pin': '{MASK}'}}" in printed
     assert "arguments={'at': 'tree'}" in printed
     assert ToolCall.__rich_repr__(message.tool_calls[2]).__next__() == ("tool_name", "look")
-
-
-def test_stored_data_shows_no_secret() -> None:
-    """Neither as an argument, nor where all arguments stand in one text."""
-    cut = {"tool_name": "pay", "unreadable": '{"pin": "1234"', "secret": ["pin"]}
-    signed = {"name": "Ada", "roles": [], "proof": "1234"}
-    data = [{"arguments": {"pin": "1234", "to": "Ann"}, "who": signed}, cut, {"arguments": "none"}]
-    assert masked_data(data, {"pin"}) == [
-        {"arguments": {"pin": MASK, "to": "Ann"}, "who": signed | {"proof": MASK}},
-        cut | {"unreadable": MASK},
-        {"arguments": "none"},
-    ]
-    others = {"tool_name": "add", "unreadable": "[1", "proof": "of the pudding"}
-    assert masked_data(others, {"pin"}) == others

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias, cast
+
+from detent.core.tools.masking import MASK, masked
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -33,3 +35,29 @@ def object_of(value: object) -> Json:
 def list_of(value: object) -> list[Any]:
     """The value, if it is a list; else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def masked_data(data: Any, names: Collection[str]) -> Any:
+    """Stored data as people may see it: of each call, and of what is decided, without `names`.
+
+    Nor with what a model has written of a call that cannot be read, if some of it is secret, nor
+    with what somebody has signed: the arguments stand in both.
+    """
+    match data:
+        case Mapping() if names:
+            hidden = {"unreadable"} if data.get("secret") else {"proof"} if "name" in data else ()
+            return {
+                key: masked(part, names)
+                if key in _ARGUMENTS and isinstance(part, Mapping)
+                else MASK
+                if key in hidden and part
+                else masked_data(part, names)
+                for key, part in data.items()
+            }
+        case list() | tuple():
+            return [masked_data(part, names) for part in data]
+        case _:
+            return data
+
+
+_ARGUMENTS = frozenset({"arguments", "final_tool_params"})

@@ -9,9 +9,9 @@ from typing import Any
 from attrs import frozen
 from starlette.requests import Request
 
+from detent.adapters.stories.entries import masked_data
 from detent.adapters.web.shown import secret_names
 from detent.adapters.web.tally import DAY_S
-from detent.core.tools.masking import masked_data
 from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun

@@ -12,11 +12,12 @@ from markupsafe import escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from detent.adapters.stories.entries import masked_data
 from detent.adapters.web.people import Person
 from detent.adapters.web.protection import form_token
 from detent.adapters.web.shown import ago, as_json, clock_time, moment, visible
 from detent.core.chat.messages import ToolCall
-from detent.core.tools.masking import masked, masked_data
+from detent.core.tools.masking import masked
 
 ENVIRONMENT = Environment(
     loader=PackageLoader("detent.adapters.web"),

@@ -56,7 +56,7 @@ def _keyword_faults(schema: object, root: Schema, path: str) -> Iterator[str]:
         elif keyword not in KNOWN:  # most are an annotation of somebody's, and not wrong
             for known in get_close_matches(keyword, KNOWN, 1, cutoff=0.8):
                 yield f"{where} uses {keyword!r}, which is no keyword; did you mean {known!r}?"
-        elif keyword == "$ref" and _target(rule, root) is None:
+        elif keyword == "$ref" and target_of(rule, root) is None:
             yield f"{where}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"
         elif keyword == "$ref" and _is_endless(schema, root, ()):
             yield f"{where}: '$ref' leads back to itself, and to no value inside: {rule!r}"
@@ -97,7 +97,7 @@ def without(schema: object, is_unwanted: Callable[[str, object], bool]) -> objec
     return kept
 
 
-def _target(reference: object, root: Schema) -> Schema | None:
+def target_of(reference: object, root: Schema) -> Schema | None:
     """The schema that a reference leads to; None if it leads to none in this one."""
     if not isinstance(reference, str) or not re.match(r"#(/|$)", reference):
         return None
@@ -113,7 +113,7 @@ def _is_endless(schema: object, root: Schema, trail: tuple[str, ...]) -> bool:
     if not isinstance(schema, Mapping):
         return False
     reference = str(schema.get("$ref", ""))
-    if reference in trail or _is_endless(_target(reference, root), root, (*trail, reference)):
+    if reference in trail or _is_endless(target_of(reference, root), root, (*trail, reference)):
         return True
     return any(_is_endless(part, root, trail) for part in parts_under(schema, IN_PLACE))
 

@@ -27,32 +27,6 @@ def masked(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, An
     return {name: MASK if name in names else value for name, value in arguments.items()}
 
 
-def masked_data(data: Any, names: Collection[str]) -> Any:
-    """Stored data as people may see it: of each call, and of what is decided, without `names`.
-
-    Nor with what a model has written of a call that cannot be read, if some of it is secret, nor
-    with what somebody has signed: the arguments stand in both.
-    """
-    match data:
-        case Mapping() if names:
-            hidden = {"unreadable"} if data.get("secret") else {"proof"} if "name" in data else ()
-            return {
-                key: masked(part, names)
-                if key in _ARGUMENTS and isinstance(part, Mapping)
-                else MASK
-                if key in hidden and part
-                else masked_data(part, names)
-                for key, part in data.items()
-            }
-        case list() | tuple():
-            return [masked_data(part, names) for part in data]
-        case _:
-            return data
-
-
-_ARGUMENTS = frozenset({"arguments", "final_tool_params"})
-
-
 def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str]]) -> ChatMessage:
     """The message, whose calls know which of their arguments are secret, by their tools' names."""
     calls = [evolve(call, secret=names.get(call.tool_name, ())) for call in message.tool_calls]
@@ -63,9 +37,7 @@ def masked_in(declared: Mapping[str, Any], parameters: Mapping[str, Any]) -> fro
     """The parameters that are marked, or of which a part is, by their types or in their schema."""
     by_type = {name for name, kind in declared.items() if _is_marked(kind, ())}
     properties: Mapping[str, Any] = parameters.get("properties", {})
-    by_schema = {
-        name for name, schema in properties.items() if _is_write_only(schema, parameters, set())
-    }
+    by_schema = {name for name, schema in properties.items() if _is_write_only(schema, parameters)}
     return frozenset(by_type | by_schema)
 
 
@@ -87,21 +59,25 @@ def _is_record(kind: Any) -> bool:
     return isinstance(kind, type) and field_names(kind) is not None
 
 
-def _is_write_only(schema: object, root: Mapping[str, Any], seen: set[str]) -> bool:
-    match schema:
-        case {"writeOnly": True}:
-            return True
-        case {"$ref": str(name)} if name not in seen and name.startswith("#"):
-            from detent.core.schema.validation import resolved  # loaded where it is needed
+def _is_write_only(schema: object, root: Mapping[str, Any]) -> bool:
+    """Whether a schema says so, or anything in it, or behind a reference that stands in it."""
+    seen: set[str] = set()
+    ahead = [schema]
+    while ahead:
+        match ahead.pop():
+            case {"writeOnly": True}:
+                return True
+            case Mapping() as part:
+                ahead += part.values()
+                name = part.get("$ref")
+                if isinstance(name, str) and name not in seen:
+                    from detent.core.schema.accepted_keywords import target_of  # where it is needed
 
-            try:
-                part = resolved(name, root)
-            except LookupError:  # it stands in a default or an example, and is no reference
-                return False
-            return _is_write_only(part, root, {*seen, name})
-        case Mapping():
-            return any(_is_write_only(one, root, seen) for one in schema.values())
-        case list() | tuple():
-            return any(_is_write_only(one, root, seen) for one in schema)
-        case _:
-            return False
+                    seen.add(name)
+                    # one in a default or an example is none, and leads nowhere
+                    ahead.append(target_of(name, root))
+            case list() | tuple() as parts:
+                ahead += parts
+            case _:
+                pass
+    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from detent.core.tools.masking import masked_data
+from detent.adapters.stories.entries import masked_data
 from detent.ports.journal import Journal, with_data
 
 
