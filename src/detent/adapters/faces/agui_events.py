@@ -39,7 +39,7 @@ from ag_ui.core import (
 from ag_ui.core import ToolCall as AGUIToolCall
 
 from detent.adapters.faces.following import Followed, Left, Spoken
-from detent.adapters.faces.replies import arguments_text, failure_text, question_line
+from detent.adapters.faces.replies import arguments_text, failure_text, question_text
 from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, ToolCallResult
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Run
@@ -62,7 +62,7 @@ def interrupt_of(call: PendingCall, now: float, note: str = "") -> Interrupt:
     return Interrupt(
         id=call.digest,
         reason="tool_call",
-        message="\n".join(filter(None, (note, question_line(call), call.reason))),
+        message=question_text(call, note),
         tool_call_id=call.call_id,
         response_schema={"type": "object", "properties": answers, "required": ["approved"]},
         expires_at=datetime.fromtimestamp(at, UTC).isoformat(),

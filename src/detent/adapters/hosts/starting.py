@@ -153,8 +153,8 @@ class Starting:
     async def say(self, run_id: str, said: MessageReceived, new_id: str) -> Accepted | HostRefusal:
         """Go on with the conversation of a run that has ended, in a run of its own.
 
-        RULE: who speaks has begun it, where that is known: they must not approve what it does as
-        somebody else's.
+        RULE: who speaks has begun it: they must not approve what it does as somebody else's. Where
+        nobody knows who that was, it is nobody's, and not of who began the one before.
         """
         last = await self._reading.listed(run_id)
         if last is None:
@@ -169,7 +169,7 @@ class Starting:
             run = (await self._reading.run(run_id)).run
         except StoredDataError as error:
             return HostRefusal("unreadable", str(error))
-        message, by = said.message, said.by or run.started_by
+        message, by = said.message, said.by
         if last.thread_id:
             return await self.start(NewRun(new, message, started_by=by))
         # its name says behind what it comes, so that two who speak at once do not both go on

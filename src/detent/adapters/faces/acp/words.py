@@ -146,7 +146,7 @@ def asked_of(call: PendingCall, name: str) -> ToolCallUpdate:
         tool_call_id=name,
         title=sound(question_line(call)),
         status="pending",
-        raw_input=_plain(plain["arguments"]),
+        raw_input=_plain({**plain["arguments"], **plain["state"]}),
         content=[tool_content(text_block(sound(why)))] if why else None,
         field_meta={"detent": {"digest": call.digest, "question": _plain(plain)}},
     )
