@@ -33,7 +33,7 @@ class ConfirmationUIResult:
     feedback: str | None = None
     # it knows not which are secret
     new_tool_params: dict[str, Any] | None = field(
-        default=None, repr=lambda given: f"<{', '.join(given or ())}>"
+        default=None, repr=lambda by_kind: f"<{', '.join(by_kind or ())}>"
     )
     remember: Scope = "call"
     by: str | None = None

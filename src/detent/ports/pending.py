@@ -137,7 +137,7 @@ class PendingCall:
 
 def pending(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
     """The calls of a run that wait for a human, in the model's order."""
-    return tuple(question(one) for one in due(spec, run) if isinstance(one, AskHuman))
+    return tuple(question(effect) for effect in due(spec, run) if isinstance(effect, AskHuman))
 
 
 def question(effect: AskHuman) -> PendingCall:

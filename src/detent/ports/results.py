@@ -153,9 +153,9 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
         before = f" before: {describe_effects(self.held)}" if self.held else ""
         if not self.pending:
             return f"run {name} has stopped{before}; go on by agent.resume({name}) or its snapshot"
-        asked = ", ".join(f"{one.tool_name} ({one.reason!r:.200})" for one in self.pending)
+        calls = ", ".join(f"{call.tool_name} ({call.reason!r:.200})" for call in self.pending)
         return (
-            f"run {name} waits for a human: {asked}. Decide about the calls in `pending`, as by "
+            f"run {name} waits for a human: {calls}. Decide about the calls in `pending`, as by "
             f"agent.decide({name}, call.confirm()), and go on by agent.resume({name}); without a "
             "journal, by agent.run(snapshot=result.snapshot.with_decisions([…]))"
         )

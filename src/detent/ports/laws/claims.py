@@ -38,8 +38,8 @@ def check_claims(make: MakeClaims) -> None:
         except AssertionError:
             raise
         except Exception as error:
-            told = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
-            raise AssertionError(f"the store breaks a law: {told}") from error
+            sentence = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
+            raise AssertionError(f"the store breaks a law: {sentence}") from error
 
 
 def a_claim_takes_the_place_of_another(make: MakeClaims, run_id: str) -> None:
