@@ -204,10 +204,14 @@ class Tool:
         return wanted is None or wanted.kind is State or isinstance(state, wanted.kind)
 
 
-def as_version(tool: T, version: str) -> T:
-    """The same tool, which counts as another version of it: one that a history tells of."""
-    same = copy(tool)
-    object.__setattr__(same, "version", version)  # in the place of what it would be found to be
+def as_version(tool: T, version: str, **parts: object) -> T:
+    """The same tool, which counts as another version of it: one that a history tells of.
+
+    But for some `parts`, by their names.
+    """
+    same = copy(tool)  # not evolved: a class of tools may be made in a way of its own
+    for name, value in {**parts, "version": version}.items():
+        object.__setattr__(same, name, value)
     return same
 
 

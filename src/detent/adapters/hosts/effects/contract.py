@@ -12,19 +12,29 @@ from detent.core.machine.due import budgets_of
 from detent.core.run.effects import Policy
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.version import hashed
+from detent.ports.journal import Journal, is_concealing
 
 
 class EffectsRefusedError(DetentError, ValueError):
-    """An agent has parts that cannot be followed once more by an engine: host it by legs."""
+    """An agent cannot be followed once more by an engine, or must not be: host it by legs."""
 
 
-def require_followable(assemblies: Mapping[str, Assembly[Any]]) -> None:
+def require_followable(assemblies: Mapping[str, Assembly[Any]], journal: Journal) -> None:
     """Raise EffectsRefusedError where an agent has hooks, or asks people by a UI of its own.
+
+    Or where the journal seals or redacts what is written to it: the engine is given the same.
 
     A hook may do what it likes each time that it is called, and an engine goes through a run once
     more whenever another worker takes it up. A UI would be asked by some worker, and who is at work
     there is for the engine to say: people are asked by whoever asks the host.
     """
+    if is_concealing(journal):
+        raise EffectsRefusedError(
+            f"the {type(journal).__name__} conceals what runs say, and with mode='effects' the "
+            "engine keeps all of it in its own database as it is: give the host a journal that "
+            "conceals nothing, where the engine itself may read what is said, or host by "
+            "mode='legs', where the engine is told the ids of runs alone"
+        )
     for name, assembly in assemblies.items():
         if assembly.hooks or inner_hooks_of(assembly.spec):
             raise EffectsRefusedError(

@@ -45,8 +45,9 @@ def with_versions(spec: AgentSpec[Any], versions: Versions) -> AgentSpec[Any]:
 
 
 def _counted(tool: Tool, name: str, versions: Versions) -> Tool:
-    if isinstance(tool, Delegate):
-        under = f"{name}/"
-        inner = {at[len(under) :]: one for at, one in versions.items() if at.startswith(under)}
-        tool = evolve(tool, agent=with_versions(tool.agent, inner))
-    return as_version(tool, versions.get(name, tool.version))
+    version = versions.get(name, tool.version)
+    if not isinstance(tool, Delegate):
+        return as_version(tool, version)
+    under = f"{name}/"
+    inner = {at[len(under) :]: one for at, one in versions.items() if at.startswith(under)}
+    return as_version(tool, version, agent=with_versions(tool.agent, inner))

@@ -77,7 +77,8 @@ class EngineHost(StoredHost):
     processes must reach the same journal.
 
     Raises:
-        EffectsRefusedError: by effects, when it is opened: an agent has hooks.
+        EffectsRefusedError: by effects, when it is opened: an agent has hooks, or the journal seals
+            or redacts what it keeps.
         EngineUnavailableError: nobody answers where the engine should be, when it is opened.
         ValueError: the journal has no claims, there is no agent, or `running` is below 1.
     """
@@ -125,7 +126,7 @@ class EngineHost(StoredHost):
 
     async def _open_effects(self, looks: Looks) -> EffectsDriving:
         assemblies = {name: legs.assembly for name, legs in self._legs.items()}
-        require_followable(assemblies)
+        require_followable(assemblies, self._journal)
         parts = await asked(
             lambda: {name: EffectParts(one, one.current_spec) for name, one in assemblies.items()}
         )
