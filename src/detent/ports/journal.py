@@ -242,6 +242,15 @@ def as_kept(journal: Journal, entries: Sequence[Entry]) -> Sequence[Entry]:
     return cast("Sequence[Entry]", change(entries)) if callable(change) else entries
 
 
+def is_concealing(journal: Journal) -> bool:
+    """Whether a journal keeps other texts than are written to it: sealed ones, say, or redacted.
+
+    What it conceals is to be nowhere else. Such a journal has an attribute `conceals` that is True,
+    and one that stands for another one has that one's.
+    """
+    return bool(getattr(journal, "conceals", False))
+
+
 def with_data(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Mapping[str, Any]]]:
     """Each entry with its data. Many texts are read as one, which takes a third of the time.
 

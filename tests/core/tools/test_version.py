@@ -20,7 +20,7 @@ from detent import State, Tool
 from detent.core.errors import ToolDefinitionError
 from detent.core.machine.delegation import PARAMETERS
 from detent.core.run.spec import AgentSpec, Delegate
-from detent.core.tools.tool import by_name
+from detent.core.tools.tool import as_version, by_name
 from detent.core.tools.version import json_of
 
 
@@ -149,6 +149,17 @@ def test_objects_of_one_class_make_one_version() -> None:
     """Another process has another object."""
     assert made(Till().pay).version == made(Till().pay).version
     assert made(Till()).version == made(Till()).version
+
+
+def test_a_tool_can_count_as_a_version_that_a_history_tells_of() -> None:
+    """It is that tool in all else, and the one that it was made of stays as it is."""
+    tool = made(plain)
+    version = tool.version
+    same = as_version(tool, "before")
+
+    assert (same.version, tool.version) == ("before", version)
+    assert same == tool
+    assert same.spec == tool.spec
 
 
 def test_an_agent_is_another_tool_with_another_prompt_or_tool() -> None:

@@ -33,7 +33,10 @@ class Flight:
 
 @define(eq=False)
 class Played:
-    """An engine in memory. `mail` takes what is said; `lost` names jobs whose worker dies."""
+    """An engine in memory. `mail` takes what is said; `lost` names jobs whose worker dies.
+
+    Waits whose names begin with one of `endless` are over after all else.
+    """
 
     outside: Outside
     lost: set[str] = field(factory=set)
@@ -41,6 +44,7 @@ class Played:
     history: list[Given] = field(factory=list)
     jobs: list[Json] = field(factory=list)
     length_max: int = 10_000
+    endless: tuple[str, ...] = ()
     _at: float = 1_800_000_000.0
 
     def now(self) -> float:
@@ -70,6 +74,8 @@ class Played:
 
     def sleep(self, name: str, until: float) -> Flight:
         """Is over when nothing else happens."""
+        if name.startswith(self.endless):
+            return Flight(asyncio.get_running_loop().create_future())
 
         async def sleep() -> None:
             await asyncio.sleep(0.01)
