@@ -16,11 +16,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import frozen
+from attrs import astuple, frozen
 
 from detent.adapters.journals.lines import sync_directory
 from detent.adapters.journals.polling import FOREIGN_S, wait_for_change
-from detent.adapters.journals.sqlite_claims import SQLiteClaims
+from detent.adapters.journals.sqlite_claims import IS_THERE, SQLiteClaims, claim_on
 from detent.adapters.journals.sqlite_file import SQLiteFile, reader
 from detent.adapters.journals.sqlite_tables import (
     LENGTHEN,
@@ -44,6 +44,7 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalDamagedError,
     JournalError,
+    require_claim,
     require_next,
     texts_of,
 )
@@ -61,7 +62,7 @@ FROM entries WHERE run_id = ?
 """
 AT_ONCE = 8
 """So many entries of one append can be inserted by one statement. A turn seldom has more."""
-INSERT = "INSERT INTO entries VALUES "
+INSERT = "INSERT INTO entries "
 ROW = "(?, ?, ?, ?, ?, ?, ?)"
 ENTRIES = """
 SELECT position, at, kind, status, data, crc32 FROM entries
@@ -290,12 +291,14 @@ class _Rows:
         _require_all(self.path, run_id, length, known)
         if length != start:
             raise JournalConflictError(run_id, start, length)
+        if self.entries[0].claim is not None:
+            require_claim(run_id, self.entries, claim_on(db, run_id))
         if start:
             db.execute(LENGTHEN, (length, run_id))  # damage may have made it shorter
             list_anew(db, run_id, self.entries)
         else:
             open_run(db, run_id, self.entries)
-        db.executemany(INSERT + ROW, self.rows)
+        db.executemany(f"{INSERT}VALUES {ROW}", self.rows)
         if self.snapshot is not None:
             db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", self.snapshot)
 
@@ -306,11 +309,19 @@ def _are_inserted(appends: Sequence[_Rows], db: sqlite3.Connection) -> bool:
     A thread gives up the interpreter with each statement, and waits for it behind a busy loop.
     """
     rows = [row for append in appends for row in append.rows]
+    claims = [
+        (one.run_id, *astuple(claim))
+        for one in appends
+        if (claim := one.entries[0].claim) is not None
+    ]
+    values = f"VALUES {', '.join(len(rows) * [ROW])}"
+    if claims:  # and their claims are there, or nothing is
+        values = f"SELECT * FROM ({values}) WHERE {' AND '.join(len(claims) * [IS_THERE])}"  # noqa: S608 - ours
     try:
-        db.execute(INSERT + ", ".join(len(rows) * [ROW]), [*chain(*rows)])
+        done = db.execute(INSERT + values, [*chain(*rows, *claims)])
     except sqlite3.IntegrityError:
         return False
-    return True
+    return done.rowcount == len(rows)
 
 
 def _alone(job: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
