@@ -78,8 +78,9 @@ TELLS = 20
 """How often an outcome is offered to a run that others write to all the time."""
 RETRY_S = 10.0
 """For how long an append is begun again when the store cannot be reached."""
-FIRST_PAUSE_S = 0.05
-"""How long after the first try the next one is; each pause is twice as long as the one before."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
+"""How long after the first try the next one is; each pause is twice as long as the one before, up
+to a longest one: what a tool has brought is too dear to wait for a single late try."""
 BEGIN_NO_WAIT = frozenset({ModelReplied, ToolStarted, ToolReturned})
 """Events with which no wait begins: most turns have no others, and need not be looked at."""
 
@@ -334,12 +335,14 @@ class Recorder:
         """
         clock = self._clock
         end, pause_s, is_repeated = time.monotonic() + RETRY_S, FIRST_PAUSE_S, self._submit is None
+        left_s = RETRY_S  # in pauses, as the run's own clock has them
         while True:
             try:
                 yield from self._appending(run, append)
                 break
             except JournalUnavailableError:
-                if time.monotonic() + pause_s > end:
+                left_s = min(left_s, end - time.monotonic())
+                if left_s <= 0:
                     raise
             except JournalConflictError:
                 if is_repeated and (yield from answer(self._journal, partial(self._has, append))):
@@ -350,9 +353,11 @@ class Recorder:
                     raise JournalError(f"the store was interrupted twice: {error!r}") from error
                 interruption, is_repeated = error, True
                 continue
+            pause_s = min(pause_s, left_s)  # at the very end it is tried once more
             until, is_repeated = clock.now() + pause_s, True
             yield Wait(partial(clock.wait, until, Flag()), partial(clock.wait_async, until))
-            pause_s *= 2
+            left_s -= pause_s
+            pause_s = min(pause_s * 2, LAST_PAUSE_S)
         if interruption is not None:
             self.interruptions.append(shown(interruption))
         self._take_in(after)

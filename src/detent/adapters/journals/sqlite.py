@@ -7,6 +7,7 @@ is the index of lists as well.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
@@ -14,14 +15,15 @@ from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from attrs import astuple, frozen
 
 from detent.adapters.journals.lines import sync_directory
 from detent.adapters.journals.polling import FOREIGN_S, wait_for_change
 from detent.adapters.journals.sqlite_claims import IS_THERE, SQLiteClaims, claim_on
-from detent.adapters.journals.sqlite_file import SQLiteFile, reader
+from detent.adapters.journals.sqlite_file import SQLiteFile
 from detent.adapters.journals.sqlite_tables import (
     LENGTHEN,
     checkpoint_checksum,
@@ -162,17 +164,16 @@ class SQLiteJournal:
     def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
         """As the port `Notices` says: by the version of the file, in a connection of its own."""
 
-        def has_changed() -> bool:
+        def has_changed(db: sqlite3.Connection) -> bool:
             (known,) = db.execute(KNOWN, (run_id,)).fetchone() or (0,)
             return bool(known != length)
 
-        try:
-            with closing(reader(self._path)) as db:
-                return wait_for_change(
-                    lambda: db.execute("PRAGMA data_version").fetchone(), has_changed, timeout_s
-                )
-        except sqlite3.Error as error:
-            raise JournalError(f"the journal {self._path} could not be read: {error}") from error
+        with closing(self._file.twin()) as file:
+            return wait_for_change(
+                lambda: file.do("read", _version),
+                lambda: file.do("read", has_changed),
+                timeout_s,
+            )
 
     def from_others(
         self, run_ids: Callable[[], Collection[str]]
@@ -183,13 +184,13 @@ class SQLiteJournal:
         questions where nobody else has written.
         """
         version: object = None
-        last = -1
+        last: _Row | None = None
         while True:
             now = self._file.do("read", _version)
-            before, found = last, list[str]()
+            found: list[str] | None = []
             if now != version:
-                last, found = self._file.do("read", partial(_written_behind, before))
-            yield run_ids() if last < before or before < 0 else found
+                last, found = self._file.do("read", partial(_written_behind, last))
+            yield run_ids() if found is None else found
             version = now
             time.sleep(FOREIGN_S)
 
@@ -208,19 +209,26 @@ class SQLiteJournal:
                 f"there is a file at {path} already: name another one, or say replace=True; a "
                 "journal is no copy of itself"
             )
-        part = target.with_name(f"{target.name}.part")
-        try:
-            part.unlink(missing_ok=True)
-            part.touch(OWN_FILE)
-            with closing(reader(self._path)) as db, closing(sqlite3.connect(part)) as copy:
-                db.backup(copy)
+
+        def copy(db: sqlite3.Connection) -> None:
+            with closing(sqlite3.connect(part)) as other:
+                db.backup(other)
             if target.exists():
                 _end_log(target)
+
+        # Each copy has a part of its own: two at once each become whole, and the last one stays.
+        part = target.with_name(f"{target.name}.{os.getpid()}-{get_ident()}.part")
+        try:
+            part.touch(OWN_FILE)
+            with closing(self._file.twin(is_copied=True)) as file:
+                file.do(f"copied to {path}", copy)
             part.replace(target)
             sync_directory(target.parent)
-        except (OSError, sqlite3.Error) as error:
-            told = f"the journal {self._path} could not be copied to {path}: {error}"
-            raise JournalError(told) from error
+        except OSError as error:
+            reason = f"the journal {self._path} could not be copied to {path}: {error}"
+            raise JournalError(reason) from error
+        finally:
+            part.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file. It is opened again when it is needed."""
@@ -250,11 +258,26 @@ def _version(db: sqlite3.Connection) -> tuple[int, int]:
     return id(db), version
 
 
-def _written_behind(row: int, db: sqlite3.Connection) -> tuple[int, list[str]]:
-    """The last row of entries, and to which runs those behind another one belong."""
-    (last,) = db.execute("SELECT COALESCE(MAX(rowid), 0) FROM entries").fetchone()
-    found = db.execute("SELECT DISTINCT run_id FROM entries WHERE rowid > ?", (row,))
-    return last, [run_id for (run_id,) in found] if row >= 0 else []
+_Row: TypeAlias = tuple[int, str, int, float]
+"""An entry by the number of its row, and which it is: where some are deleted, numbers return."""
+NO_ROW: _Row = (0, "", 0, 0.0)
+ROWS = "SELECT rowid, run_id, position, at FROM entries"
+
+
+def _written_behind(
+    row: _Row | None, db: sqlite3.Connection
+) -> tuple[_Row | None, list[str] | None]:
+    """The last row of entries, and to which runs those behind another one belong.
+
+    None where nobody knows: at first, and where that other one is not there any more.
+    """
+    last = db.execute(f"{ROWS} ORDER BY rowid DESC LIMIT 1").fetchone() or NO_ROW
+    if row is None:
+        return last, None
+    if row != NO_ROW and db.execute(f"{ROWS} WHERE rowid = ?", row[:1]).fetchone() != row:
+        return last, None
+    found = db.execute("SELECT DISTINCT run_id FROM entries WHERE rowid > ?", row[:1])
+    return last, [run_id for (run_id,) in found]
 
 
 @frozen(eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def pay_mallory(amount: int) -> str:
     return "paid"
 
 
-def replied(messages: list[ChatMessage]) -> ToolCall | str:
+def replied(messages: Sequence[ChatMessage]) -> ToolCall | str:
     """The model calls the tool that it is told to."""
     if messages[-1].tool_call_results:
         return "Done."
