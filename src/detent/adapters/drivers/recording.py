@@ -291,25 +291,23 @@ class Recorder:
     ) -> Steps[None]:
         """Write entries; then this recorder knows that they are there, and `known` as well."""
         require_own(run.id, self._pid)
-        status, length = status_of(run), self._length
-        at = self._clock.now() if at is None else at
+        at, status = self._clock.now() if at is None else at, status_of(run)
         listing, change = self._listed, None
         if run.labels != self._quiet.labels:  # and so what is listed is not this one any more
             self._quiet = evolve(self._quiet, labels=run.labels)
         if may_wait or listing is not self._quiet:
             listing = listing_of(self._spec, run, self._quiet)
             change = None if listing == self._listed else listing
-        entries: list[Entry] = []
-        for kind, data in new:
-            entries.append(Entry(length, at, kind, status, MappingProxyType(data)))
-            length += 1
+        entries = [
+            Entry(place, at, kind, status, MappingProxyType(data))
+            for place, (kind, data) in enumerate(new, self._length)
+        ]
         if change is not None:
-            kind, data = new[-1]
-            entries[-1] = Entry(length - 1, at, kind, status, MappingProxyType(data), change)
+            entries[-1] = evolve(entries[-1], listing=change)
         if self._length and self._lease is not None:  # a new run has none that could be lost
             entries[0] = evolve(entries[0], claim=self._lease.claim)
         append: Append = (run.id, entries, checkpoint)
-        after = length, listing, known
+        after = self._length + len(entries), listing, known
         if self._submit is None and self._is_guarded:
             try:
                 self._journal.append(*append)

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import astuple, frozen
 
@@ -26,6 +26,7 @@ from detent.adapters.journals.sqlite_claims import IS_THERE, SQLiteClaims, claim
 from detent.adapters.journals.sqlite_file import SQLiteFile
 from detent.adapters.journals.sqlite_tables import (
     LENGTHEN,
+    Row,
     checkpoint_checksum,
     checkpoint_row,
     entry_checksum,
@@ -37,6 +38,8 @@ from detent.adapters.journals.sqlite_tables import (
     open_run,
     text_of,
     unpack,
+    version_of,
+    written_behind,
 )
 from detent.adapters.journals.writer import Done, Writer
 from detent.adapters.system.snapshot_files import OWN_FILE
@@ -170,7 +173,7 @@ class SQLiteJournal:
 
         with closing(self._file.twin()) as file:
             return wait_for_change(
-                lambda: file.do("read", _version),
+                lambda: file.do("read", version_of),
                 lambda: file.do("read", has_changed),
                 timeout_s,
             )
@@ -184,12 +187,12 @@ class SQLiteJournal:
         questions where nobody else has written.
         """
         version: object = None
-        last: _Row | None = None
+        last: Row | None = None
         while True:
-            now = self._file.do("read", _version)
+            now = self._file.do("read", version_of)
             found: list[str] | None = []
             if now != version:
-                last, found = self._file.do("read", partial(_written_behind, last))
+                last, found = self._file.do("read", partial(written_behind, last))
             yield run_ids() if found is None else found
             version = now
             time.sleep(FOREIGN_S)
@@ -250,34 +253,6 @@ def _end_log(path: Path) -> None:
                 raise
     for suffix in ("-wal", "-shm"):  # of what was no database, or has been deleted without them
         path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
-
-
-def _version(db: sqlite3.Connection) -> tuple[int, int]:
-    """Which connection it is, and a number that changes when any other one has written."""
-    (version,) = db.execute("PRAGMA data_version").fetchone()
-    return id(db), version
-
-
-_Row: TypeAlias = tuple[int, str, int, float]
-"""An entry by the number of its row, and which it is: where some are deleted, numbers return."""
-NO_ROW: _Row = (0, "", 0, 0.0)
-ROWS = "SELECT rowid, run_id, position, at FROM entries"
-
-
-def _written_behind(
-    row: _Row | None, db: sqlite3.Connection
-) -> tuple[_Row | None, list[str] | None]:
-    """The last row of entries, and to which runs those behind another one belong.
-
-    None where nobody knows: at first, and where that other one is not there any more.
-    """
-    last = db.execute(f"{ROWS} ORDER BY rowid DESC LIMIT 1").fetchone() or NO_ROW
-    if row is None:
-        return last, None
-    if row != NO_ROW and db.execute(f"{ROWS} WHERE rowid = ?", row[:1]).fetchone() != row:
-        return last, None
-    found = db.execute("SELECT DISTINCT run_id FROM entries WHERE rowid > ?", row[:1])
-    return last, [run_id for (run_id,) in found]
 
 
 @frozen(eq=False)

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice, product
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import evolve
 
@@ -266,3 +266,29 @@ def _labels(text: object) -> tuple[str, ...]:
     except ValueError:
         return ()
     return tuple(found) if isinstance(found, list) else ()
+
+
+def version_of(db: sqlite3.Connection) -> tuple[int, int]:
+    """Which connection it is, and a number that changes when any other one has written."""
+    (version,) = db.execute("PRAGMA dataversion_of").fetchone()
+    return id(db), version
+
+
+Row: TypeAlias = tuple[int, str, int, float]
+"""An entry by the number of its row, and which it is: where some are deleted, numbers return."""
+NO_ROW: Row = (0, "", 0, 0.0)
+ROWS = "SELECT rowid, run_id, position, at FROM entries"
+
+
+def written_behind(row: Row | None, db: sqlite3.Connection) -> tuple[Row | None, list[str] | None]:
+    """The last row of entries, and to which runs those behind another one belong.
+
+    None where nobody knows: at first, and where that other one is not there any more.
+    """
+    last = db.execute(f"{ROWS} ORDER BY rowid DESC LIMIT 1").fetchone() or NO_ROW
+    if row is None:
+        return last, None
+    if row != NO_ROW and db.execute(f"{ROWS} WHERE rowid = ?", row[:1]).fetchone() != row:
+        return last, None
+    found = db.execute("SELECT DISTINCT run_id FROM entries WHERE rowid > ?", row[:1])
+    return last, [run_id for (run_id,) in found]

@@ -131,7 +131,7 @@ def test_what_was_confirmed_of_one_release_is_not_run_by_another(make: Any) -> N
             inside = stage.inside(given)
             following = asyncio.create_task(inside.follow())
             first = await question(inside)
-            stage.engine.outside = Release(stage, make(pay_mallory), "tool", "judge")  # type: ignore[assignment]
+            stage.engine.outside = Release(stage, make(pay_mallory), "tool", "judge")  # type: ignore[assignment]  # see above
             await say_yes(stage, inside, first)
             second = await question(inside, first.digest)
             assert PAID == []
@@ -152,7 +152,7 @@ def test_a_verdict_of_another_release_is_bound_to_that_one() -> None:
         async with asyncio.timeout(20):
             stage = Stage(clerk(), MemoryJournal())
             given = await stage.given()
-            stage.engine.outside = Release(stage, clerk(pay_mallory), "judge")  # type: ignore[assignment]
+            stage.engine.outside = Release(stage, clerk(pay_mallory), "judge")  # type: ignore[assignment]  # see above
             inside = stage.inside(given)
             following = asyncio.create_task(inside.follow())
             first = await question(inside)
@@ -179,7 +179,7 @@ def test_a_host_of_another_release_has_an_open_question_put_anew() -> None:
             following = asyncio.create_task(inside.follow())
             first = await question(inside)
             release = Release(stage, clerk(pay_mallory), "none")
-            stage.engine.outside = release  # type: ignore[assignment]
+            stage.engine.outside = release  # type: ignore[assignment]  # see above
             look = {"look": True, "versions": versions_of(release.spec)}
             await stage.engine.mail.put((look, None))
             await until(lambda: inside.spec.tools["pay"].version == pay_mallory.version)
@@ -217,7 +217,7 @@ def test_a_yes_that_lapses_before_a_worker_begins_runs_nothing() -> None:
                         clock.advance(61)
                     return await super().perform(job, begins)
 
-            stage.engine.outside = Late(stage, agent)  # type: ignore[assignment]
+            stage.engine.outside = Late(stage, agent)  # type: ignore[assignment]  # see above
             await say_yes(stage, inside, first, at=clock.now() + 1)
             second = await question(inside, first.digest)
             assert PAID == []
