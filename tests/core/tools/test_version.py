@@ -258,8 +258,8 @@ def test_the_same_instructions_about_something_else_make_another_version(
 
 def with_member(member: object, name: str = "helper") -> Callable[..., Any]:
     """A method of a class that has this member as well."""
-    kind = type("Bank", (), {name: member, "pay": lambda self: self})
-    method: Callable[..., Any] = kind().pay
+    bank: Any = type("Bank", (), {name: member, "pay": lambda self: self})()
+    method: Callable[..., Any] = bank.pay
     return method
 
 
