@@ -93,6 +93,8 @@ class MemoryJournal:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))
             require_claim(run_id, entries, self.claims.find(run_id))
+            if new and new[0].claim is not None:  # whoever copies entries drives no run by it
+                new[0] = evolve(new[0], claim=None)
             if kept is None:
                 self._entries[run_id] = new
             else:

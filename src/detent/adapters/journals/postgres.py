@@ -93,7 +93,7 @@ ON CONFLICT (run_id) DO UPDATE SET length = EXCLUDED.length, at = EXCLUDED.at,
 RUNS = """
 SELECT run_id, length, status, at, agent, thread_id, wake_at, pending, labels, (
     SELECT at FROM detent_entries AS first WHERE first.run_id = detent_runs.run_id AND position = 0
-) FROM detent_runs
+) AS began FROM detent_runs
 WHERE {} ORDER BY at DESC, run_id DESC LIMIT %s
 """
 SNAPSHOTS = "SELECT position, data FROM detent_snapshots WHERE run_id = %s ORDER BY position"
