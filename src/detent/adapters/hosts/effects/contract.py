@@ -7,10 +7,13 @@ from typing import Any
 
 from detent.adapters.agent.assembly import AssembledTool, Assembly, inner_hooks_of
 from detent.adapters.hosts.effects.rules import rules_fingerprint
+from detent.adapters.hosts.effects.versions import versions_of
 from detent.core.errors import AgentChangedError, DetentError
 from detent.core.machine.due import budgets_of
 from detent.core.run.effects import Policy
+from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
+from detent.core.storage.journal import run_to_json
 from detent.core.tools.version import hashed
 from detent.ports.journal import Journal, is_concealing
 
@@ -81,3 +84,17 @@ def require_rules(spec: AgentSpec[Any], agent: str, run_id: str, rules: object) 
             f"run {run_id!r} was begun by an agent {agent!r} with the rules {rules!r:.40}, and "
             f"here it has {now!r}: go on with it by a worker that has the agent as it was"
         )
+
+
+def new_run(spec: AgentSpec[Any], agent: str, run: Run[Any], length: int) -> dict[str, Any]:
+    """What an engine is given when it begins with a run that has so many entries in the journal."""
+    stored = run_to_json(spec, run)
+    return {
+        "agent": agent,
+        "rules": rules_of(spec),
+        "versions": versions_of(spec),
+        "run_id": run.id,
+        "run": stored,
+        "length": length,
+        "events": [],
+    }

@@ -11,7 +11,8 @@ from attrs import frozen
 
 from detent.adapters.drivers.loading import loaded
 from detent.adapters.drivers.steps import NO_STEPS, Steps
-from detent.adapters.hosts.effects.inside import Json, new_run
+from detent.adapters.hosts.effects.contract import new_run
+from detent.adapters.hosts.effects.inside import Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions, versions_of
 from detent.adapters.hosts.faults import Faults

@@ -12,25 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 from attrs import define, field, frozen
 
 from detent.adapters.drivers.session import Session
-from detent.adapters.hosts.effects.contract import require_rules, rules_of
+from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.stored import report_from_json
 from detent.adapters.hosts.effects.versions import (
     NO_VERSIONS,
     Versions,
-    place_in,
-    versions_of,
+    versions_in,
     with_versions,
 )
 from detent.core.control.rebase import is_from_others, rebased, still_heard
 from detent.core.errors import DetentError
 from detent.core.machine.due import due
 from detent.core.machine.step import step
-from detent.core.run.effects import AskHuman, Effect, Judge, RunTool, WaitUntil
+from detent.core.run.effects import AskHuman, Effect, RunTool, WaitUntil
 from detent.core.run.events import ClockTicked, Event, ToolLost
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
@@ -86,20 +85,6 @@ class History(Protocol):
         ...
 
 
-def new_run(spec: AgentSpec[Any], agent: str, run: Run[Any], length: int) -> Json:
-    """What an engine is given when it begins with a run that has so many entries in the journal."""
-    stored = run_to_json(spec, run)
-    return {
-        "agent": agent,
-        "rules": rules_of(spec),
-        "versions": versions_of(spec),
-        "run_id": run.id,
-        "run": stored,
-        "length": length,
-        "events": [],
-    }
-
-
 @frozen
 class _EngineClock:
     engine: History
@@ -125,13 +110,19 @@ class _Happened:
 
 @define(eq=False)
 class _Flight:
-    """What the engine is at work on: a job, or the wait before it is begun again."""
+    """What the engine is at work on: a job, or the wait before it is begun again.
+
+    `at` is when the job was given, which tells it from others of the same effect; `early` is that
+    its worker has said that it never ran, before it is known here that the worker was given up.
+    """
 
     effect: Effect | None
     future: Future
     until: int
     is_pause: bool = False
     tries: int = 0
+    at: float = 0.0
+    early: Json | None = None
 
 
 @define(eq=False)
@@ -155,6 +146,7 @@ class Inside:
     _flights: dict[str, _Flight] = field(init=False, factory=dict)
     _mail: Future | None = field(init=False, default=None)
     _looks: bool = field(init=False, default=False)
+    _lost: dict[str, float] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         given = self.given
@@ -163,6 +155,7 @@ class Inside:
         self.spec = with_versions(self._own, self._versions)
         self._base = run_from_json(self.spec, given["run"])
         self._length = self._sent = given["length"]
+        self._lost = dict(given.get("lost", {}))
         self._session = self._new_session(self._base)
         self._session.feed(*[event_from_json(self.spec, one) for one in given["events"]])
 
@@ -202,7 +195,7 @@ class Inside:
     def _handed_on(self) -> Json:
         run = run_to_json(self.spec, self._base)
         events = [one.told for one in self._happened]
-        behind = {"run": run, "length": self._length, "events": events}
+        behind = {"run": run, "length": self._length, "events": events, "lost": self._lost}
         return self.given | behind | {"versions": self._versions}
 
     def _leave_mail(self) -> None:
@@ -252,7 +245,7 @@ class Inside:
             "look": effect is None and self._looks,
         }
         future = self.engine.begin(name, job, is_once=isinstance(effect, RunTool))
-        return _Flight(effect, future, self.length, tries=tries)
+        return _Flight(effect, future, self.length, tries=tries, at=job["at"])
 
     def _drop(self, name: str) -> None:
         self.engine.drop(self._flights.pop(name).future)
@@ -282,7 +275,7 @@ class Inside:
             self._came(name, flight, flight.future.result())
 
     def _came(self, name: str, flight: _Flight, came: Json) -> None:
-        self._follow_by(_versions_in(came, flight.effect))
+        self._follow_by(versions_in(came, flight.effect))
         effect = flight.effect  # as it is owed by these
         if name not in self._flights:  # it is owed no longer
             self._written(flight.until if "report" in came else 0)
@@ -302,6 +295,9 @@ class Inside:
             self._sent = self._length  # perhaps it has written nothing
             lost = ToolLost(effect.ref, effect.attempt, came["lost"], self.engine.now())
             self._session.land(effect, lost)
+            self._lost[name] = flight.at
+            if flight.early is not None:
+                self._said(flight.early)
         else:
             del self._flights[name]
             self._written(flight.until)
@@ -350,6 +346,8 @@ class Inside:
             self._looks = True
             self._follow_by(said.get("versions", NO_VERSIONS))
             return True
+        if "never_ran" in said and not self._was_lost(said):
+            return False
         with suppress(DetentError):  # it speaks of what is gone, or of nothing
             events = [event_from_json(self.spec, one) for one in said["events"]]
             if said.get("is_late"):
@@ -359,6 +357,17 @@ class Inside:
         if not is_heard:  # it is about the question as whoever speaks sees it
             self._follow_by(said.get("versions", NO_VERSIONS))
         return is_heard
+
+    def _was_lost(self, said: Json) -> bool:
+        """Whether the job of which its worker says that it never ran is the one that is lost.
+
+        RULE: it says so of this job alone. Another worker may have been given the tool since.
+        """
+        name, at = said["never_ran"]
+        flight = self._flights.get(name)
+        if flight is not None and flight.at == at:
+            flight.early = said  # an engine says first what people say
+        return flight is None and self._lost.get(name) == at
 
     def _rebase(self, at: int, events: Sequence[Json]) -> None:
         """People have written to the journal itself: what is not written there comes behind that.
@@ -385,12 +394,3 @@ class Inside:
         still = [one for before, one, after in rebased(self.spec, run, own) if after is not before]
         self._sent = self._length
         self._begin_anew(run, *still)
-
-
-def _versions_in(came: Json, effect: Effect | None) -> Versions:
-    """What a worker has said of its tools, in so many words or by what a verdict is bound to."""
-    match came.get("report"):
-        case {"event": {"binding": {"tool": str(version)}}} if isinstance(effect, Judge):
-            return {place_in(effect.path, effect.call.tool_name): version}
-        case _:
-            return cast("Versions", came.get("versions", NO_VERSIONS))

@@ -9,10 +9,11 @@ which the history tells of; a worker that has another one says so, and then that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from attrs import evolve
 
+from detent.core.run.effects import Effect, Judge
 from detent.core.run.refs import Path
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.tools.tool import Tool, as_version
@@ -51,3 +52,12 @@ def _counted(tool: Tool, name: str, versions: Versions) -> Tool:
     under = f"{name}/"
     inner = {at[len(under) :]: one for at, one in versions.items() if at.startswith(under)}
     return as_version(tool, version, agent=with_versions(tool.agent, inner))
+
+
+def versions_in(came: Mapping[str, Any], effect: Effect | None) -> Versions:
+    """What a worker has said of its tools, in so many words or by what a verdict is bound to."""
+    match came.get("report"):
+        case {"event": {"binding": {"tool": str(version)}}} if isinstance(effect, Judge):
+            return {place_in(effect.path, effect.call.tool_name): version}
+        case _:
+            return cast("Versions", came.get("versions", NO_VERSIONS))
