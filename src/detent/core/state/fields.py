@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Never, Protocol, TypeVar, cast, get_args, overload
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Never,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    overload,
+)
 
 from detent.core.errors import SchemaError, StateError
 from detent.core.schema.type_checks import Check

@@ -12,7 +12,8 @@ from attrs import define, field
 
 from detent import Agent
 from detent.adapters.hosts.channels import Channels
-from detent.adapters.hosts.effects.inside import MAIL, Inside, Json, new_run
+from detent.adapters.hosts.effects.contract import new_run
+from detent.adapters.hosts.effects.inside import MAIL, Inside, Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.journals import Journal
 
@@ -33,14 +34,21 @@ class Flight:
 
 @define(eq=False)
 class Played:
-    """An engine in memory. `mail` takes what is said; `lost` names jobs whose worker dies."""
+    """An engine in memory. `mail` takes what is said; `lost` names jobs whose worker dies.
+
+    Waits whose names begin with one of `endless` are over after all else. Those of `unheard` were
+    never begun by their worker, and those of `held` are not, before they may.
+    """
 
     outside: Outside
     lost: set[str] = field(factory=set)
+    unheard: set[str] = field(factory=set)
+    held: dict[str, asyncio.Event] = field(factory=dict)
     mail: asyncio.Queue[Any] = field(factory=asyncio.Queue)
     history: list[Given] = field(factory=list)
     jobs: list[Json] = field(factory=list)
     length_max: int = 10_000
+    endless: tuple[str, ...] = ()
     _at: float = 1_800_000_000.0
 
     def now(self) -> float:
@@ -62,6 +70,13 @@ class Played:
         return Flight(asyncio.ensure_future(self._performed(name, job, is_once=is_once)))
 
     async def _performed(self, name: str, job: Json, *, is_once: bool) -> Json:
+        if name in self.unheard:
+            self.unheard.discard(name)
+            return {"later": "it was not begun"}
+        if (held := self.held.pop(name, None)) is not None:
+            await held.wait()
+            self.lost.discard(name)
+            return {"lost": "its worker was given up"}
         came = json.loads(json.dumps(await self.outside.perform(job)))
         if name in self.lost:
             self.lost.discard(name)
@@ -70,6 +85,8 @@ class Played:
 
     def sleep(self, name: str, until: float) -> Flight:
         """Is over when nothing else happens."""
+        if name.startswith(self.endless):
+            return Flight(asyncio.get_running_loop().create_future())
 
         async def sleep() -> None:
             await asyncio.sleep(0.01)

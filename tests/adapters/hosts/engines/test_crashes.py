@@ -1,6 +1,6 @@
 """What dies under a host: a sample of `python3 dev.py crashes all`.
 
-Each host is in it, and each way to die under two of them.
+Each host is in it, in both of its modes, and each way to die under two of them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tests.adapters.hosts.engines.crashes import played
         *(("dbos", "kill"), ("dbos", "server")),
         *(("temporal", "freeze"), ("temporal", "server")),
         *(("restate", "kill"), ("restate", "cut")),
+        *(("dbos-effects", "kill"), ("temporal-effects", "kill")),
     ],
 )
 def test_nothing_is_lost_and_nothing_done_twice(host: str, what: str) -> None:

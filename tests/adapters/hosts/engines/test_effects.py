@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,17 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from detent import (
     Agent,
-    AgentTool,
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
-    ChatMessage,
     MemoryJournal,
     ScriptedChatGenerator,
     SimpleConsoleUI,
     SQLiteJournal,
     ToolCall,
-    tool,
 )
 from detent.adapters.hosts.engines.temporal_follow import FOLLOWERS, DetentEffects, Followers
 from detent.hosts import EffectsRefusedError, HostRefusal, TemporalHost
+from tests.adapters.hosts.engines.example_agents import Told, boss, nap, of_examples
 from tests.adapters.hosts.engines.sites import Site, site_of
 from tests.examples.loading import example
 
@@ -40,51 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
         yield site
 
 
-@tool(timeout_s=0.3)
-async def nap(seconds: float) -> str:
-    """Sleep."""
-    await asyncio.sleep(seconds)
-    return "rested"
-
-
-def boss() -> Agent[Any, Any]:
-    """Has another one work, that is too slow once."""
-    calls = [ToolCall("nap", {"seconds": 60.0}), ToolCall("nap", {"seconds": 0.0})]
-    both = ChatMessage.from_assistant(tool_calls=calls)
-    inner = Agent(chat_generator=ScriptedChatGenerator(both, "well"), tools=[nap])
-    script = ScriptedChatGenerator(ToolCall("helper", {"task": "rest"}), "content")
-    helper = AgentTool(inner, name="helper", description="rests")
-    return Agent(chat_generator=script, tools=[helper])
-
-
-def of_examples(folder: Path) -> dict[str, tuple[Agent[Any, Any], str]]:
-    """The agents of the examples that an engine can follow, and what to say to each."""
-    desk, triage = example("refund_desk/desk.py"), example("queue_worker/triage.py")
-    batch, policy = example("nightly_batch/batch.py"), example("proven_policy/policy.py")
-    word = next(iter(batch.WORDS))
-    teller = policy.make_agent(policy.SHIPPED).evolve(
-        chat_generator=ScriptedChatGenerator(ToolCall("balance", {}), "It is enough.")
-    )
-    board, register = triage.Board(folder / "board"), batch.Register(folder / "register")
-    journal = MemoryJournal()
-    return {
-        "desk": (
-            desk.make_clerk(desk.Ledger(folder / "ledger"), desk.scripted()),
-            "Order A7: broken, 900 euros",
-        ),
-        "triage": (triage.make_triage(board, triage.scripted()), "Ticket T1: smoke in the hall"),
-        "batch": (
-            batch.make_agent(register, journal, batch.scripted()),
-            f"The letter a.txt:\n\nDear all, {word} number 1.",
-        ),
-        "teller": (teller, "How much is there?"),
-        "boss": (boss(), "Rest."),
-    }
-
-
-async def lived(
-    where: str, told: Mapping[str, tuple[Agent[Any, Any], str]], folder: Path
-) -> dict[str, WorkflowHistory]:
+async def lived(where: str, told: Told, folder: Path) -> dict[str, WorkflowHistory]:
     """A run of each agent, to which people say yes, and what Temporal has of it."""
     agents = {name: agent for name, (agent, _) in told.items()}
     journal = SQLiteJournal(folder / "runs.db")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ from detent import Agent, ScriptedChatGenerator, SQLiteJournal
 from detent.adapters.hosts.engines.dbos import sqlite_fault
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import EngineHost
+from detent.adapters.hosts.stored import StoredHost
+from detent.approvals import PendingCall
 from detent.hosts import (
     Accepted,
     DBOSHost,
     EngineUnavailableError,
     HostRefusal,
+    LocalHost,
     RestateHost,
     TemporalHost,
 )
@@ -41,16 +45,19 @@ def site(
 
 
 def test_it_keeps_the_laws(site: Site, tmp_path: Path) -> None:
-    """Those of the port."""
-    journal = SQLiteJournal(tmp_path / "runs.db")
-    check_host(lambda: host_on(site.told(), host_agents(), journal, look_s=0.5, drain_s=5))
+    """Those of the port; by effects, agents with hooks are refused."""
+    journal, has_hooks = SQLiteJournal(tmp_path / "runs.db"), site.mode == "legs"
+    agents = partial(host_agents, has_hooks=has_hooks)
+    options: dict[str, Any] = {"look_s": 0.5, "drain_s": 5}
+    check_host(lambda: host_on(site.told(), agents(), journal, **options), has_hooks=has_hooks)
 
 
 def test_what_one_process_begins_another_one_does(site: Site, tmp_path: Path) -> None:
     """A web service begins, decides and waits; a worker elsewhere does the rest."""
     journal = SQLiteJournal(tmp_path / "runs.db")
-    worker = host_on(site.told(), host_agents(), journal, look_s=0.5, drain_s=5)
-    decided_elsewhere(worker, host_on(site.told(works=False), host_agents(), journal, works=False))
+    agents = host_agents(has_hooks=False)
+    worker = host_on(site.told(), agents, journal, look_s=0.5, drain_s=5)
+    decided_elsewhere(worker, host_on(site.told(works=False), agents, journal, works=False))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +126,34 @@ def decided_elsewhere(worker: EngineHost, asker: EngineHost) -> None:
             return (await asker.result("far")).text
 
     assert asyncio.run(main()) == "Done: paid 5"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_runs_move_to_an_engine_and_back(engine: str, tmp_path: Path) -> None:
+    """With the same agents: what is asked before is answered behind it, whoever drives the run."""
+    agents, journal = host_agents(), SQLiteJournal(tmp_path / "runs.db")
+
+    async def asked(host: StoredHost) -> PendingCall:
+        while not (questions := await host.pending()):  # noqa: ASYNC110 - it comes elsewhere
+            await asyncio.sleep(0.02)
+        return questions[0].call
+
+    async def main(site: Site) -> list[str | None]:
+        async with asyncio.timeout(90):
+            async with LocalHost(agents, journal) as before:
+                await before.start("clerk", "pay", run_id="there", thread_id="there")
+                await asked(before)
+            async with host_on(site.told(), agents, journal, look_s=0.5, drain_s=5) as host:
+                await host.send("there", (await asked(host)).confirm(by="Ada"))
+                there = await host.result("there")
+                await host.start("clerk", "pay", run_id="back", thread_id="back")
+                call = await asked(host)
+            async with LocalHost(agents, journal) as after:
+                await after.send("back", call.confirm(by="Ada"))
+                return [there.text, (await after.result("back")).text]
+
+    with site_of(engine, tmp_path) as site:
+        assert asyncio.run(main(site)) == ["Done: paid 5"] * 2
 
 
 def test_what_the_engine_was_never_told_is_found(site: Site, tmp_path: Path) -> None:

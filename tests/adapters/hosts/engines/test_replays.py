@@ -16,6 +16,12 @@ from detent import SQLiteJournal
 from detent.adapters.hosts.engines.temporal_run import DetentRun
 from detent.hosts import TemporalHost
 from detent.testing import host_agents
+from tests.adapters.hosts.engines.example_agents import (
+    Told,
+    by_legs_alone,
+    coder_in,
+    of_examples,
+)
 from tests.adapters.hosts.engines.sites import Site, site_of
 
 
@@ -52,6 +58,21 @@ async def lived(site: Mapping[str, Any], folder: Path) -> list[WorkflowHistory]:
         return [*histories, await stored(where, "asked")]
 
 
+async def lived_of_examples(where: str, told: Told, folder: Path) -> list[WorkflowHistory]:
+    """A run of each agent, to which people say yes: all that Temporal has of its last workflow."""
+    agents = {name: agent for name, (agent, _) in told.items()}
+    journal = SQLiteJournal(folder / "runs.db")
+    host = TemporalHost(agents, journal, client=where, beat_s=1.0, queue="examples")
+    async with host, asyncio.timeout(120):
+        for name, (_, said) in told.items():
+            await host.start(name, said, run_id=f"of-{name}")
+        while {run.agent for run in await host.runs("done")} != set(told):
+            for question in await host.pending():
+                await host.send(question.call.run_id, question.call.confirm(by="Ada"))
+            await asyncio.sleep(0.05)
+        return [await stored(where, f"of-{name}") for name in told]
+
+
 @workflow.defn(name="detent_run", sandboxed=False)
 class ChangedRun:
     """Another workflow under the same name."""
@@ -85,3 +106,17 @@ def test_what_is_stored_can_be_replayed(site: Site, tmp_path: Path) -> None:
         assert word in raw
     for word in (b"clerk", b"echo", b"paid", b"Ada"):
         assert word not in raw
+
+
+def test_histories_of_every_example_can_be_replayed(site: Site, tmp_path: Path) -> None:
+    """Those with hooks and with a UI of their own as well. Only that of trio needs its own loop."""
+    with coder_in(tmp_path / "project") as coder:
+        told = of_examples(tmp_path) | by_legs_alone() | coder
+        histories = asyncio.run(lived_of_examples(site.told()["client"], told, tmp_path))
+    assert len(histories) == len(told)
+    replayed(DetentRun, histories)
+    raw = b"".join(event.SerializeToString() for one in histories for event in one.events)
+    assert b"detent_leg" in raw
+    for name, (_, said) in told.items():
+        assert name.encode() in raw  # the id of the run
+        assert said.encode() not in raw

@@ -17,8 +17,14 @@ from typing import Any, Protocol, TypeAlias
 from attrs import define, field, frozen
 
 from detent.adapters.drivers.session import Session
-from detent.adapters.hosts.effects.contract import require_rules, rules_of
+from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.stored import report_from_json
+from detent.adapters.hosts.effects.versions import (
+    NO_VERSIONS,
+    Versions,
+    versions_in,
+    with_versions,
+)
 from detent.core.control.rebase import is_from_others, rebased, still_heard
 from detent.core.errors import DetentError
 from detent.core.machine.due import due
@@ -79,19 +85,6 @@ class History(Protocol):
         ...
 
 
-def new_run(spec: AgentSpec[Any], agent: str, run: Run[Any], length: int) -> Json:
-    """What an engine is given when it begins with a run that has so many entries in the journal."""
-    stored = run_to_json(spec, run)
-    return {
-        "agent": agent,
-        "rules": rules_of(spec),
-        "run_id": run.id,
-        "run": stored,
-        "length": length,
-        "events": [],
-    }
-
-
 @frozen
 class _EngineClock:
     engine: History
@@ -117,13 +110,19 @@ class _Happened:
 
 @define(eq=False)
 class _Flight:
-    """What the engine is at work on: a job, or the wait before it is begun again."""
+    """What the engine is at work on: a job, or the wait before it is begun again.
+
+    `at` is when the job was given, which tells it from others of the same effect; `early` is that
+    its worker has said that it never ran, before it is known here that the worker was given up.
+    """
 
     effect: Effect | None
     future: Future
     until: int
     is_pause: bool = False
     tries: int = 0
+    at: float = 0.0
+    early: Json | None = None
 
 
 @define(eq=False)
@@ -137,6 +136,8 @@ class Inside:
     spec: AgentSpec[Any]
     given: Json
     engine: History
+    _own: AgentSpec[Any] = field(init=False)
+    _versions: Versions = field(init=False)
     _session: Session[Any] = field(init=False)
     _base: Run[Any] = field(init=False)
     _length: int = field(init=False)
@@ -145,12 +146,16 @@ class Inside:
     _flights: dict[str, _Flight] = field(init=False, factory=dict)
     _mail: Future | None = field(init=False, default=None)
     _looks: bool = field(init=False, default=False)
+    _lost: dict[str, float] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         given = self.given
         require_rules(self.spec, given["agent"], given["run_id"], given["rules"])
+        self._own, self._versions = self.spec, given["versions"]
+        self.spec = with_versions(self._own, self._versions)
         self._base = run_from_json(self.spec, given["run"])
         self._length = self._sent = given["length"]
+        self._lost = dict(given.get("lost", {}))
         self._session = self._new_session(self._base)
         self._session.feed(*[event_from_json(self.spec, one) for one in given["events"]])
 
@@ -190,7 +195,8 @@ class Inside:
     def _handed_on(self) -> Json:
         run = run_to_json(self.spec, self._base)
         events = [one.told for one in self._happened]
-        return self.given | {"run": run, "length": self._length, "events": events}
+        behind = {"run": run, "length": self._length, "events": events, "lost": self._lost}
+        return self.given | behind | {"versions": self._versions}
 
     def _leave_mail(self) -> None:
         if self._mail is not None:
@@ -239,7 +245,7 @@ class Inside:
             "look": effect is None and self._looks,
         }
         future = self.engine.begin(name, job, is_once=isinstance(effect, RunTool))
-        return _Flight(effect, future, self.length, tries=tries)
+        return _Flight(effect, future, self.length, tries=tries, at=job["at"])
 
     def _drop(self, name: str) -> None:
         self.engine.drop(self._flights.pop(name).future)
@@ -257,14 +263,22 @@ class Inside:
                 self._landed(name, self._flights[name])
 
     def _landed(self, name: str, flight: _Flight) -> None:
-        """Take in what came of a job."""
-        effect, came = flight.effect, flight.future.result()
+        """Take in what came of a job, or that a wait is over."""
+        effect = flight.effect
         if isinstance(effect, WaitUntil):
             del self._flights[name]
             now, number = self.engine.now(), self.engine.number()
             self._session.land(effect, ClockTicked(max(now, effect.at), number))
         elif flight.is_pause:
             self._flights[name] = self._flight(effect, is_whole=True, tries=flight.tries)
+        else:
+            self._came(name, flight, flight.future.result())
+
+    def _came(self, name: str, flight: _Flight, came: Json) -> None:
+        self._follow_by(versions_in(came, flight.effect))
+        effect = flight.effect  # as it is owed by these
+        if name not in self._flights:  # it is owed no longer
+            self._written(flight.until if "report" in came else 0)
         elif "missed" in came:
             del self._flights[name]
             self._sent = self._length
@@ -281,11 +295,35 @@ class Inside:
             self._sent = self._length  # perhaps it has written nothing
             lost = ToolLost(effect.ref, effect.attempt, came["lost"], self.engine.now())
             self._session.land(effect, lost)
+            self._lost[name] = flight.at
+            if flight.early is not None:
+                self._said(flight.early)
         else:
             del self._flights[name]
             self._written(flight.until)
             if effect is not None:
                 self._session.land(effect, report_from_json(self.spec, effect, came["report"]))
+
+    def _follow_by(self, versions: Versions) -> None:
+        """Go on by these versions of tools, which a worker has, or a host.
+
+        RULE: they come from the history. What was judged of another version fits no longer, and is
+        judged anew; no process finds that out by looking at the tools that it has itself.
+        """
+        new = {name: versions.get(name, one) for name, one in self._versions.items()}
+        if new != self._versions:
+            run = self.run
+            self._versions, self.spec = new, with_versions(self._own, new)
+            self._begin_anew(run)
+
+    def _begin_anew(self, run: Run[Any], *still: Event) -> None:
+        """Go on with the run as it is now; what is under way, and still owed, stays so."""
+        self._session = self._new_session(run)
+        self._session.feed(*still)
+        owed = {effect.key.to_text() for effect in due(self.spec, self.run)}
+        for name in [one for one in self._flights if one != RECORD and one not in owed]:
+            self._drop(name)
+        self._begin()  # what is under way is so for the new session
 
     def _pause(self, name: str, flight: _Flight) -> None:
         """A worker could not begin: the journal is away, or another job is to come first."""
@@ -306,13 +344,30 @@ class Inside:
         before = self.run
         if said.get("look"):
             self._looks = True
+            self._follow_by(said.get("versions", NO_VERSIONS))
             return True
+        if "never_ran" in said and not self._was_lost(said):
+            return False
         with suppress(DetentError):  # it speaks of what is gone, or of nothing
             events = [event_from_json(self.spec, one) for one in said["events"]]
             if said.get("is_late"):
                 events = [event for event, _ in still_heard(self.spec, before, events)]
             self._session.feed(*events)
-        return self.run is not before
+        is_heard = self.run is not before
+        if not is_heard:  # it is about the question as whoever speaks sees it
+            self._follow_by(said.get("versions", NO_VERSIONS))
+        return is_heard
+
+    def _was_lost(self, said: Json) -> bool:
+        """Whether the job of which its worker says that it never ran is the one that is lost.
+
+        RULE: it says so of this job alone. Another worker may have been given the tool since.
+        """
+        name, at = said["never_ran"]
+        flight = self._flights.get(name)
+        if flight is not None and flight.at == at:
+            flight.early = said  # an engine says first what people say
+        return flight is None and self._lost.get(name) == at
 
     def _rebase(self, at: int, events: Sequence[Json]) -> None:
         """People have written to the journal itself: what is not written there comes behind that.
@@ -336,11 +391,6 @@ class Inside:
         for event in heard:
             run = step(self.spec, run, event)
         self._base, self._length, self._happened = run, self._length + len(heard), []
-        self._session = self._new_session(run)
         still = [one for before, one, after in rebased(self.spec, run, own) if after is not before]
-        self._session.feed(*still)
         self._sent = self._length
-        owed = {effect.key.to_text() for effect in due(self.spec, self.run)}
-        for name in [one for one in self._flights if one != RECORD and one not in owed]:
-            self._drop(name)
-        self._begin()  # what is under way is so for the new session
+        self._begin_anew(run, *still)
