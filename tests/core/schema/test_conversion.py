@@ -395,3 +395,10 @@ def test_names_stand_for_what_can_be_read_from_a_text() -> None:
     assert convert({"1": 2}, dict[keys, int], "it") == {1: 2}
     assert convert({"red": 2}, dict[Colour, int], "it") == {Colour.RED: 2}
     assert convert({"a/b": 2}, dict[PurePosixPath, int], "it") == {PurePosixPath("a/b"): 2}
+
+
+def test_a_set_may_hold_whatever_has_a_hash() -> None:
+    """Of each of its types; what has none of them is none of its items."""
+    assert convert([1, "a"], set[int | str], "it") == {1, "a"}
+    with pytest.raises(ConversionError, match=r"'it\[0\]' .* must be int | str, got null"):
+        convert([None], set[int | str], "it")

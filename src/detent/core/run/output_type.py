@@ -58,9 +58,9 @@ class AnswerType(Generic[T]):
         """The JSON Schema of answers."""
         if not self.is_wrapped:
             return frozen_mapping(self.value_schema)
-        value = {k: rule for k, rule in self.value_schema.items() if k != "$defs"}
+        value = dict(self.value_schema)
+        named = {"$defs": value.pop("$defs")} if "$defs" in value else {}
         whole = {"type": "object", "properties": {"value": value}, "required": ["value"]}
-        named = {k: rule for k, rule in self.value_schema.items() if k == "$defs"}
         return frozen_mapping({**whole, "additionalProperties": False, **named})
 
     @cached_property
