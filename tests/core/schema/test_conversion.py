@@ -356,6 +356,13 @@ class Opaque:
 
 
 @attrs.frozen
+class Counted:
+    """A record with a number."""
+
+    content: int
+
+
+@attrs.frozen
 class Crate:
     """A record with it."""
 
@@ -402,3 +409,9 @@ def test_a_set_may_hold_whatever_has_a_hash() -> None:
     assert convert([1, "a"], set[int | str], "it") == {1, "a"}
     with pytest.raises(ConversionError, match=r"'it\[0\]' .* must be int | str, got null"):
         convert([None], set[int | str], "it")
+
+
+def test_what_is_wrong_inside_a_value_is_told_of_a_union_as_well() -> None:
+    """It is of the right type, and a part of it is not."""
+    with pytest.raises(ConversionError, match=r"'it\.content' .* must be integer, got \"a\""):
+        convert({"content": "a"}, Counted | None, "it")
