@@ -270,7 +270,7 @@ def _labels(text: object) -> tuple[str, ...]:
 
 def version_of(db: sqlite3.Connection) -> tuple[int, int]:
     """Which connection it is, and a number that changes when any other one has written."""
-    (version,) = db.execute("PRAGMA dataversion_of").fetchone()
+    (version,) = db.execute("PRAGMA data_version").fetchone()
     return id(db), version
 
 

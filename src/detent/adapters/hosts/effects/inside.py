@@ -236,7 +236,7 @@ class Inside:
         """A job, which carries what no other one does, or all that may not be written yet."""
         name = RECORD if effect is None else effect.key.to_text()
         since = self._length if is_whole or effect is None else max(self._sent, self._length)
-        job = {
+        job: Json = {
             **{what: self.given[what] for what in ("agent", "rules", "run_id")},
             "at": self.engine.now(),
             "length": since,
