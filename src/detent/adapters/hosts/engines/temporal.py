@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 
 BEATS = 4
 """A leg beats so often in the time in which its worker is missed."""
+LET_GO_S = 0.1
+"""The SDK's own threads have let go of the interpreter so long after its worker has ended.
+
+One that still holds an answer while the interpreter is finalized aborts the process, which has then
+done all its work and ends by SIGABRT. The SDK has no way to wait for its threads.
+Source: https://github.com/temporalio/sdk-python/issues/300.
+"""
 
 
 class TemporalHost(EngineHost):
@@ -129,6 +136,11 @@ class TemporalHost(EngineHost):
             start_signal=WAKE,
             request_eager_start=False,
         )
+
+    async def close(self) -> None:
+        """End at the next place where nothing is lost; see `EngineHost.close`."""
+        await super().close()
+        await asyncio.sleep(LET_GO_S)
 
     async def _disconnect(self) -> None:
         if self._worker is not None:
