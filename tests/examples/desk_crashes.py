@@ -22,6 +22,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator
@@ -202,11 +203,11 @@ def round_of(site: Site, folder: Path, what: str, chance: random.Random) -> None
             served_anew(site, chance)
         else:
             come_back = gone(site, what, first, chance)
-            stack.callback(come_back)
+            # Whoever is frozen while they write to SQLite holds up all others until they come back.
+            back = threading.Timer(chance.uniform(*AWAY_S[what]), come_back)
+            back.start()
+            stack.callback(back.join)
             url, _ = stack.enter_context(serving(site, folder))
-            within(url, lambda client: ordered(client, late))
-            time.sleep(chance.uniform(*AWAY_S[what]))
-            come_back()
         within(url, lambda client: ordered(client, late), finished)
 
 

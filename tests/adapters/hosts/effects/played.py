@@ -33,10 +33,16 @@ class Flight:
 
 @define(eq=False)
 class Played:
-    """An engine in memory. `mail` takes what is said; `lost` names jobs whose worker dies."""
+    """An engine in memory. `mail` takes what is said; `lost` names jobs whose worker dies.
+
+    Those of `unheard` were never begun by their worker, and those of `held` are not, before they
+    may.
+    """
 
     outside: Outside
     lost: set[str] = field(factory=set)
+    unheard: set[str] = field(factory=set)
+    held: dict[str, asyncio.Event] = field(factory=dict)
     mail: asyncio.Queue[Any] = field(factory=asyncio.Queue)
     history: list[Given] = field(factory=list)
     jobs: list[Json] = field(factory=list)
@@ -62,6 +68,13 @@ class Played:
         return Flight(asyncio.ensure_future(self._performed(name, job, is_once=is_once)))
 
     async def _performed(self, name: str, job: Json, *, is_once: bool) -> Json:
+        if name in self.unheard:
+            self.unheard.discard(name)
+            return {"later": "it was not begun"}
+        if (held := self.held.pop(name, None)) is not None:
+            await held.wait()
+            self.lost.discard(name)
+            return {"lost": "its worker was given up"}
         came = json.loads(json.dumps(await self.outside.perform(job)))
         if name in self.lost:
             self.lost.discard(name)

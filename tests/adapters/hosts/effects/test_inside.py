@@ -240,6 +240,59 @@ def test_a_tool_whose_worker_died_is_asked_about() -> None:
     played(payer(), play)
 
 
+async def never_ran(stage: Stage, place: int = 0) -> tuple[Json, asyncio.Future[bool]]:
+    """A worker that was given up says so of the first tool, which it has not begun."""
+    jobs = [one for one in stage.engine.jobs if one["effect"] == "tool/1/0/1"]
+
+    async def no() -> bool:
+        return False
+
+    came = await stage.engine.outside.perform(jobs[place], no)
+    late = stage.engine.outside.late(jobs[place], came)
+    assert late is not None
+    return late, asyncio.get_running_loop().create_future()
+
+
+def test_a_tool_that_never_ran_may_say_so_before_it_is_known_to_be_lost() -> None:
+    """The engine gives what people say first: nobody is asked, as somebody knows."""
+
+    async def play(stage: Stage, given: Json, inside: Inside) -> None:
+        stage.engine.lost.add("tool/1/0/1")
+        stage.engine.held["tool/1/0/1"] = held = asyncio.Event()
+        following = asyncio.create_task(inside.follow())
+        while not any(one["effect"] == "tool/1/0/1" for one in stage.engine.jobs):  # noqa: ASYNC110 - it comes in this loop
+            await asyncio.sleep(0)
+        late, answer = await never_ran(stage)
+        await stage.engine.mail.put((late, answer))
+        assert not await answer  # not yet
+        held.set()
+        await following
+        assert sorted(DONE) == ["pay 1", "pay 2", "pay 3"]
+
+    played(payer(), play)
+
+
+def test_that_a_tool_never_ran_is_said_of_one_job_alone() -> None:
+    """Another worker was given the tool since, and may have done it: a human is asked."""
+
+    async def play(stage: Stage, given: Json, inside: Inside) -> None:
+        stage.engine.unheard.add("tool/1/0/1")
+        stage.engine.lost.add("tool/1/0/1")
+        following = asyncio.create_task(inside.follow())
+        await stage.asked()
+        late, answer = await never_ran(stage, 0)
+        await stage.engine.mail.put((late, answer))
+        assert not await answer
+        assert sorted(DONE) == ["pay 1", "pay 2"]
+        late, answer = await never_ran(stage, 1)
+        await stage.engine.mail.put((late, answer))
+        assert await answer  # this one was begun last
+        await following
+        assert sorted(DONE) == ["pay 1", "pay 1", "pay 2", "pay 3"]
+
+    played(payer(), play)
+
+
 def test_a_job_that_comes_before_what_it_rests_on_waits() -> None:
     """And one whose journal is away."""
 
@@ -297,7 +350,7 @@ def test_a_changed_agent_follows_no_history() -> None:
         )
         assert came == {"later": "AgentChangedError"}
         outside = Stage(guarded, stage.journal).engine.outside
-        job = {"agent": "it", "effect": "tool/1/0/1"}
+        job = {"agent": "it", "effect": "tool/1/0/1", "at": 1.0}
         late = outside.late(job, came)
         assert late is not None
         assert late["events"][0]["$type"] == "ToolNeverRan"

@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -89,13 +90,27 @@ async def begun(site: Site, folder: Path, rule: str) -> None:
             await host.start("payer", "pay", run_id=f"r{number}")
 
 
-def until(holds: Callable[[], object], folder: Path) -> None:
-    """Wait until `holds` does; then the log of the workers is of no interest."""
+def until(
+    holds: Callable[[], object], folder: Path, stands: Callable[[], str] = lambda: ""
+) -> None:
+    """Wait until `holds` does; then the workers' log, and how it stands, are of no interest."""
     end = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > end:
-            raise TimeoutError((folder / "workers.log").read_text()[-3000:])
+            log = (folder / "workers.log").read_text()[-3000:]
+            noted = (folder / "noted.txt").read_text() if (folder / "noted.txt").exists() else ""
+            raise TimeoutError(f"{log}\n{stands()}\n{noted}")
         time.sleep(0.01)
+
+
+def stands(site: Site) -> str:
+    """How far each run has come, and what has happened to those that go on."""
+    journal: Any = journal_at(site.store)
+    return "\n".join(
+        f"{run.run_id} {run.status} {run.pending} "
+        + ("" if run.status == "done" else f"{[one.kind for one in journal.read(run.run_id)]}")
+        for run in journal.runs()
+    )
 
 
 def is_done(site: Site) -> Callable[[], bool]:
@@ -129,13 +144,13 @@ def played(host: str, what: str, seed: int) -> Counter[str]:
             time.sleep(chance.random() * 0.05)
             if what == "server":
                 served_anew(site, chance)
-                until(is_done(site), folder)
+                until(is_done(site), folder, partial(stands, site))
             else:
                 come_back = gone(site, what, first, chance)
                 with working(site, folder, rule):
                     time.sleep(chance.uniform(*AWAY_S[what]))
                     come_back()
-                    until(is_done(site), folder)
+                    until(is_done(site), folder, partial(stands, site))
         paid = Counter(paid_in(folder))
         return Counter(
             {

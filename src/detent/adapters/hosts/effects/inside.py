@@ -117,13 +117,19 @@ class _Happened:
 
 @define(eq=False)
 class _Flight:
-    """What the engine is at work on: a job, or the wait before it is begun again."""
+    """What the engine is at work on: a job, or the wait before it is begun again.
+
+    `at` is when the job was given, which tells it from others of the same effect; `early` is that
+    its worker has said that it never ran, before it is known here that the worker was given up.
+    """
 
     effect: Effect | None
     future: Future
     until: int
     is_pause: bool = False
     tries: int = 0
+    at: float = 0.0
+    early: Json | None = None
 
 
 @define(eq=False)
@@ -145,12 +151,14 @@ class Inside:
     _flights: dict[str, _Flight] = field(init=False, factory=dict)
     _mail: Future | None = field(init=False, default=None)
     _looks: bool = field(init=False, default=False)
+    _lost: dict[str, float] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         given = self.given
         require_rules(self.spec, given["agent"], given["run_id"], given["rules"])
         self._base = run_from_json(self.spec, given["run"])
         self._length = self._sent = given["length"]
+        self._lost = dict(given.get("lost", {}))
         self._session = self._new_session(self._base)
         self._session.feed(*[event_from_json(self.spec, one) for one in given["events"]])
 
@@ -190,7 +198,8 @@ class Inside:
     def _handed_on(self) -> Json:
         run = run_to_json(self.spec, self._base)
         events = [one.told for one in self._happened]
-        return self.given | {"run": run, "length": self._length, "events": events}
+        new = {"run": run, "length": self._length, "events": events, "lost": self._lost}
+        return self.given | new
 
     def _leave_mail(self) -> None:
         if self._mail is not None:
@@ -239,7 +248,7 @@ class Inside:
             "look": effect is None and self._looks,
         }
         future = self.engine.begin(name, job, is_once=isinstance(effect, RunTool))
-        return _Flight(effect, future, self.length, tries=tries)
+        return _Flight(effect, future, self.length, tries=tries, at=job["at"])
 
     def _drop(self, name: str) -> None:
         self.engine.drop(self._flights.pop(name).future)
@@ -281,6 +290,9 @@ class Inside:
             self._sent = self._length  # perhaps it has written nothing
             lost = ToolLost(effect.ref, effect.attempt, came["lost"], self.engine.now())
             self._session.land(effect, lost)
+            self._lost[name] = flight.at
+            if flight.early is not None:
+                self._said(flight.early)
         else:
             del self._flights[name]
             self._written(flight.until)
@@ -307,12 +319,25 @@ class Inside:
         if said.get("look"):
             self._looks = True
             return True
+        if "never_ran" in said and not self._was_lost(said):
+            return False
         with suppress(DetentError):  # it speaks of what is gone, or of nothing
             events = [event_from_json(self.spec, one) for one in said["events"]]
             if said.get("is_late"):
                 events = [event for event, _ in still_heard(self.spec, before, events)]
             self._session.feed(*events)
         return self.run is not before
+
+    def _was_lost(self, said: Json) -> bool:
+        """Whether the job of which its worker says that it never ran is the one that is lost.
+
+        RULE: it says so of this job alone. Another worker may have been given the tool since.
+        """
+        name, at = said["never_ran"]
+        flight = self._flights.get(name)
+        if flight is not None and flight.at == at:
+            flight.early = said  # an engine says first what people say
+        return flight is None and self._lost.get(name) == at
 
     def _rebase(self, at: int, events: Sequence[Json]) -> None:
         """People have written to the journal itself: what is not written there comes behind that.

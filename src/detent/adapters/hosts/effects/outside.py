@@ -166,7 +166,10 @@ class Outside:
         if "later" in came:  # it was not begun: nobody else can know
             came = _never_ran(self._parts[job["agent"]].spec, job["effect"])
         wrapped = came.get("wrapped")
-        return None if wrapped is None else {"events": [wrapped], "is_late": True}
+        if wrapped is None:
+            return None
+        unrun = {"never_ran": [job["effect"], job["at"]]} if came.get("never_ran") else {}
+        return {"events": [wrapped], "is_late": True} | unrun
 
     async def _not_owed(self, parts: EffectParts, job: Json) -> Json:
         """The run has moved past it while the job was on its way: a tool has not run here.
@@ -301,7 +304,8 @@ def _never_ran(spec: AgentSpec[Any], name: str) -> Json:
     key = EffectKey.from_text(name)
     event = ToolNeverRan(CallRef(key.turn, key.place), key.attempt)
     report = {"detent": "report", "effect": name, "event": event_to_json(spec, event)}
-    return {"report": report, "wrapped": event_to_json(spec, wrap_event(key.path, event))}
+    wrapped = event_to_json(spec, wrap_event(key.path, event))
+    return {"report": report, "wrapped": wrapped, "never_ran": True}
 
 
 def _report(spec: AgentSpec[Any], effect: Effect, event: Event | None) -> Json:

@@ -86,7 +86,7 @@ class RestateHost(EngineHost):
             async with places:
                 await self._driving.leg_and_wake(run_id)
 
-        app = app_of(placed, self._identity_keys)
+        app = await asyncio.to_thread(app_of, placed, self._identity_keys)
         self._serving = Serving(app, self._listen, self._drain_s)
         try:
             await self._register()

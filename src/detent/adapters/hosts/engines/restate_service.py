@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import restate
 import uvicorn
 
+ASGI: TypeAlias = Callable[..., Awaitable[object]]
 SERVICE, HANDLER = "detent", "leg"
 LEG_MAX = timedelta(days=365)
 """How long Restate lets a leg be silent. One whose worker has died is not silent: it is gone."""
 
 
 def app_of(leg: Callable[[str], Awaitable[object]], identity_keys: Sequence[str]) -> object:
-    """An ASGI app in which Restate calls legs."""
+    """An ASGI app in which Restate calls legs. It is made in a thread that is not the main one.
+
+    RULE: a process's signals are whoever's program this is. Restate's app, when it is first called,
+    takes SIGTERM for itself, unless it cannot: so it is called here, where there are no signals.
+    """
     service = restate.Service(SERVICE, inactivity_timeout=LEG_MAX, abort_timeout=LEG_MAX)
 
     @service.handler(name=HANDLER)
@@ -25,7 +30,20 @@ def app_of(leg: Callable[[str], Awaitable[object]], identity_keys: Sequence[str]
         await leg(run_id)
 
     keys = list(identity_keys) or None
-    return restate.app([service], protocol="request_response", identity_keys=keys)
+    app = restate.app([service], protocol="request_response", identity_keys=keys)
+    asyncio.run(_called_first(cast(Any, app)))
+    return app
+
+
+async def _called_first(app: ASGI) -> None:
+    async def receive() -> dict[str, Any]:
+        return {"type": "lifespan.shutdown"}
+
+    async def send(_: Mapping[str, Any]) -> None:
+        """Nobody hears it."""
+
+    with suppress(Exception):  # it has no lifespan, and says so
+        await app({"type": "lifespan"}, receive, send)
 
 
 class Serving:
