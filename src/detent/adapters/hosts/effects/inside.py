@@ -239,16 +239,17 @@ class Inside:
         """A job, which carries what no other one does, or all that may not be written yet."""
         name = RECORD if effect is None else effect.key.to_text()
         since = self._length if is_whole or effect is None else max(self._sent, self._length)
+        at = self.engine.now()
         job = {
             **{what: self.given[what] for what in ("agent", "rules", "run_id")},
-            "at": self.engine.now(),
+            "at": at,
             "length": since,
             "events": [one.told for one in self._happened[since - self._length :]],
             "effect": None if effect is None else name,
             "look": effect is None and self._looks,
         }
         future = self.engine.begin(name, job, is_once=isinstance(effect, RunTool))
-        return _Flight(effect, future, self.length, tries=tries, at=job["at"])
+        return _Flight(effect, future, self.length, tries=tries, at=at)
 
     def _drop(self, name: str) -> None:
         self.engine.drop(self._flights.pop(name).future)

@@ -31,7 +31,7 @@ def app_of(leg: Callable[[str], Awaitable[object]], identity_keys: Sequence[str]
 
     keys = list(identity_keys) or None
     app = restate.app([service], protocol="request_response", identity_keys=keys)
-    asyncio.run(_called_first(cast(Any, app)))
+    asyncio.run(_called_first(app))
     return app
 
 
