@@ -44,7 +44,7 @@ def test_the_code_of_a_page_runs(
     monkeypatch.setitem(sys.modules, "page", module)
     monkeypatch.chdir(tmp_path)
     for code in blocks(page):
-        exec(compile(code, page, "exec"), vars(module))  # noqa: S102  # the page is our own
+        exec(compile(code, page, "exec", dont_inherit=True), vars(module))  # noqa: S102  # the page is our own
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -107,4 +107,4 @@ def test_their_half_runs(make: Any, loop: None) -> None:
         pytest.skip(reason=f"{name} is not installed")
     page = FOLDER / f"come-from-{'openai-' if name == 'agents' else ''}{name.replace('_', '-')}.md"
     (code,) = THERE.findall(page.read_text(encoding="utf-8"))
-    exec(compile(code, page, "exec"), {"model": make(), "__name__": "page"})  # noqa: S102 - our page
+    exec(compile(code, page, "exec", dont_inherit=True), {"model": make(), "__name__": "page"})  # noqa: S102 - our page

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol, cast
 from attrs import evolve, frozen
 
 from detent.core.errors import DetentError
-from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,6 +173,15 @@ def stands_of(claims: Claims) -> Callable[[str, Claim], bool] | None:
     return cast("Callable[[str, Claim], bool] | None", getattr(claims, "stands", None))
 
 
-def claims_of(journal: Journal) -> Claims | None:
+def guards_appends(claims: Claims) -> bool:
+    """Whether the journal of these claims refuses an append whose claim (`Entry.claim`) is gone.
+
+    A store says so by its attribute `guards_appends`. Others are asked for the claim before each
+    append, which costs a question more, and leaves the instant between the two.
+    """
+    return bool(getattr(claims, "guards_appends", False))
+
+
+def claims_of(journal: object) -> Claims | None:
     """The store of the claims on a journal's runs; None where it has none."""
     return cast("Claims | None", getattr(journal, "claims", None))

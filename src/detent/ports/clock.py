@@ -9,7 +9,8 @@ from typing import Protocol
 class Clock(Protocol):
     """Tells the time in seconds since 1970 (UTC), so that it means the same in another process.
 
-    Within a process it never goes back.
+    Within a process it does not go back, unless somebody sets the machine's time of day back by
+    more than a moment: it is the time by which machines agree, also when it was wrong before.
     """
 
     def now(self) -> float:

@@ -16,6 +16,7 @@ from attrs import evolve, field, frozen
 from detent.core.codec.json_text import encoded
 from detent.core.errors import DetentError
 from detent.core.values.fast_values import fast_init
+from detent.ports.claims import Claim
 from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Entry(_Kept):
         body: what it was made with.
         listing: what a list says of the run from here on; None is what it said before. It is for
             the list alone: a store need not give it back with the entry, nor keep it.
+        claim: on the first entry of an append, the claim by which its writer drives the run. It is
+            not kept. A store whose claims say `guards_appends` refuses the append without it.
     """
 
     position: int
@@ -90,6 +93,7 @@ class Entry(_Kept):
     status: str
     body: Body = field(alias="data", eq=_data_of)
     listing: Listing | None = field(default=None, eq=False)
+    claim: Claim | None = field(default=None, eq=False)
 
 
 @frozen
@@ -126,6 +130,13 @@ class JournalConflictError(JournalError):
             f"the journal of run {run_id!r} has {found} entries, not {expected}: {why}"
         )
         self.run_id, self.expected, self.found = run_id, expected, found
+
+
+class ClaimLostError(JournalConflictError):
+    """The claim named with an append is not there any more. Nothing was written.
+
+    Somebody has taken up the run, or deleted it and begun another one of the same id.
+    """
 
 
 class JournalUnavailableError(JournalError):
@@ -242,6 +253,15 @@ def as_kept(journal: Journal, entries: Sequence[Entry]) -> Sequence[Entry]:
     return cast("Sequence[Entry]", change(entries)) if callable(change) else entries
 
 
+def is_concealing(journal: Journal) -> bool:
+    """Whether a journal keeps other texts than are written to it: sealed ones, say, or redacted.
+
+    What it conceals is to be nowhere else. Such a journal has an attribute `conceals` that is True,
+    and one that stands for another one has that one's.
+    """
+    return bool(getattr(journal, "conceals", False))
+
+
 def with_data(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Mapping[str, Any]]]:
     """Each entry with its data. Many texts are read as one, which takes a third of the time.
 
@@ -282,6 +302,13 @@ def listing_after(before: Listing, entries: Sequence[Entry]) -> Listing:
         return first
     labels = sorted({*first.labels}.union(*(listing.labels for listing in listings)))
     return evolve(listings[-1], agent=first.agent, thread_id=first.thread_id, labels=tuple(labels))
+
+
+def require_claim(run_id: str, entries: Sequence[Entry], found: Claim | None) -> None:
+    """Raise ClaimLostError if the entries name a claim, and another one was found, or none."""
+    first = entries[0]
+    if first.claim is not None and first.claim != found:
+        raise ClaimLostError(run_id, first.position, first.position)
 
 
 def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:

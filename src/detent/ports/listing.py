@@ -38,7 +38,8 @@ NO_LISTING = Listing()
 class StoredRun:
     """A run in a list: how many entries it has, the last one's status and time, and its `Listing`.
 
-    A store that keeps no listings says nothing in these fields.
+    A store that keeps no listings says nothing in these fields. `began` is the time of the first
+    entry; None where the store does not say it in lists.
     """
 
     run_id: str
@@ -50,6 +51,7 @@ class StoredRun:
     wake_at: float | None = None
     pending: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    began: float | None = field(default=None, eq=False)
 
     @property
     def cursor(self) -> Cursor:

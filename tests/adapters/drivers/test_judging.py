@@ -166,10 +166,10 @@ class Watched(str):
     __slots__ = ()
     seen: ClassVar[list[int]] = []
 
-    def translate(self, table: Any, /) -> str:
+    def __getitem__(self, part: Any, /) -> str:
         """As a text does."""
         self.seen.append(threading.get_ident())
-        return super().translate(table)
+        return super().__getitem__(part)
 
 
 def test_no_event_loop_waits_for_secrets_to_be_found() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from detent import Agent, ChatMessage, ScriptedChatGenerator, State, ToolCall, tool
+from detent.adapters.drivers.recording import RETRY_S
 from detent.adapters.drivers.steps import Steps, Wait, answer, at_once, begun, in_event_loop
 from detent.adapters.system.wakes import AT_ONCE, own_turn, woken_by
 from detent.journals import (
@@ -105,7 +106,9 @@ class FlakySubmittingJournal(FlakyJournal):
         return future
 
 
-def agent_with(journal: MemoryJournal, calls: list[int]) -> Agent[State, None]:
+def agent_with(
+    journal: MemoryJournal, calls: list[int], clock: JumpingClock | None = None
+) -> Agent[State, None]:
     @tool
     async def pay(amount: int) -> str:
         """Pay."""
@@ -115,7 +118,7 @@ def agent_with(journal: MemoryJournal, calls: list[int]) -> Agent[State, None]:
 
     call = ChatMessage.from_assistant(tool_calls=[ToolCall("pay", {"amount": 5})])
     chat = ScriptedChatGenerator(call, "Done.")
-    return Agent(chat_generator=chat, tools=[pay], journal=journal, clock=JumpingClock())
+    return Agent(chat_generator=chat, tools=[pay], journal=journal, clock=clock or JumpingClock())
 
 
 FROZEN_S = 2.0
@@ -211,10 +214,12 @@ def test_an_append_that_fails_in_passing_is_tried_again(failures: int, *, writes
 
 
 def test_it_is_not_tried_for_ever() -> None:
-    """After some ten seconds, which this clock skips, the run ends; what is stored stands."""
-    journal = FlakyJournal(10_000, writes=False)
+    """After ten seconds, which this clock skips, the run ends; what is stored stands."""
+    journal, clock = FlakyJournal(10_000, writes=False), JumpingClock()
+    begun = clock.now()
     with pytest.raises(JournalUnavailableError, match="the server restarts"):
-        agent_with(journal, []).run("Pay Ann.", run_id="r")
+        agent_with(journal, [], clock).run("Pay Ann.", run_id="r")
+    assert clock.now() - begun == pytest.approx(RETRY_S, abs=0.5)
     assert journal.failures > 9_980
     assert [entry.kind for entry in journal.read("r")] == ["Started"]
 

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import pytest
 
 from detent.adapters.drivers.leases import Keeper
-from detent.adapters.hosts.finder import PAGES, PART, WHOLE_S, Finder
+from detent.adapters.drivers.steps import Steps
+from detent.adapters.hosts.finder import BUSY_S, PAGES, PART, WHOLE_S, Finder
 from detent.adapters.hosts.looks import Looks
 from detent.journals import Entry, JournalError, Listing, MemoryJournal, RunQuery, StoredRun
+from detent.ports.claims import Claim, RunBusyError
 from detent.testing import ManualClock
 
 NOW = 1000.0
@@ -115,3 +117,31 @@ def test_a_run_that_comes_while_the_store_is_looked_at_is_no_find() -> None:
 
     assert found(set(), set()) == ["r"]
     assert found(set(), {"r"}) == []
+
+
+@pytest.mark.parametrize("status", ["running", "waiting"])
+def test_a_clock_that_is_set_back_delays_no_run(status: str) -> None:
+    """A run whose driver dies behind it, or which was about to be looked at again."""
+    journal, clock = MemoryJournal(), ManualClock(NOW + 3600.0)
+    listing = Listing("clerk", "", NOW - 1.0)
+    journal.append("r", [Entry(0, NOW - 1.0, "Started", status, {}, listing)])
+    drivers = ["another"]
+
+    class Driven(Keeper):
+        """As the store says, which another process writes as well."""
+
+        def require_free(self, run_id: str) -> Steps[None]:
+            """Refuse while there is a driver."""
+            if drivers:
+                raise RunBusyError(run_id, Claim("another", 1, NOW), None)
+            return super().require_free(run_id)
+
+    finder = Finder(journal, Driven(journal.claims, clock=clock), {"clerk"}, clock)
+    assert not finder.look(())
+    clock.advance(-3600.0)
+    drivers.clear()
+    found = list[str]()
+    for _ in range(3):
+        found += [run.run_id for run in finder.look(())]
+        clock.advance(BUSY_S / 2)
+    assert "r" in found

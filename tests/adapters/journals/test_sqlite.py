@@ -113,6 +113,78 @@ def test_nothing_that_a_child_writes_is_lost_whatever_its_parent_does(tmp_path: 
     assert lengths == {"parent": 1, "first": 3, **children}
 
 
+WATCHED = """
+import os, sys, sqlite3
+from threading import Event, Thread
+from detent.journals import Entry, SQLiteJournal
+
+how, path = sys.argv[1:]
+journal, begun = SQLiteJournal(path), Event()
+
+
+def write(run_id, first, last):
+    for position in range(first, last):
+        journal.append(run_id, [Entry(position, 1.0, "Started", "running", {})])
+
+
+def tell(name, *_):  # as soon as the copy, or the look, is at work
+    if name == ("sqlite3.connect/handle" if how == "wait" else "sqlite3.connect"):
+        begun.set()
+
+
+write("parent", 0, 1)
+work = {
+    "wait": lambda: journal.wait("parent", 1, 1.0),
+    "backup": lambda: journal.backup(path + ".copy"),
+}
+sys.addaudithook(tell)
+at_work = Thread(target=work[how])
+at_work.start()
+begun.wait()
+(written, write_on), (closed, close) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    write("child", 0, 2)
+    os.write(write_on, b"x")
+    os.read(closed, 1)
+    write("child", 2, 4)
+    os._exit(0)
+os.read(written, 1)
+at_work.join()
+write("parent", 1, 2)
+journal.close()  # as the last one here, while a child goes on
+os.write(close, b"x")
+assert os.wait()[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("how", ["wait", "backup"])
+def test_a_fork_while_the_file_is_watched_or_copied_loses_nothing(tmp_path: Path, how: str) -> None:
+    """All that is opened beside the journal's own connection is closed by then as well."""
+    path = tmp_path / "runs.db"
+    program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", WATCHED, how, str(path)]
+
+    subprocess.run(program, check=True, timeout=60)
+
+    found = {run.run_id: run.length for run in SQLiteJournal(path).runs()}
+    assert found == {"parent": 2, "child": 4}
+
+
+def test_what_others_write_is_heard_where_the_numbers_of_rows_return(tmp_path: Path) -> None:
+    """The newest run is deleted, and as many entries of others take its place."""
+    path = tmp_path / "runs.db"
+    journal, other = SQLiteJournal(path), SQLiteJournal(path)
+    other.append("run", entries(0, 1))
+    other.append("old", entries(0, 1))
+    news = journal.from_others(lambda: ["run"])
+    assert [next(news), next(news)] == [["run"], []]
+
+    other.delete("old")
+    other.append("run", entries(1, 1))
+
+    assert next(news) == ["run"]
+
+
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     """The message names the file."""
     with pytest.raises(JournalError, match="could not be opened"):

@@ -6,7 +6,15 @@ import asyncio
 import time
 from threading import Event, Thread
 
-from detent.adapters.system.clocks import JumpingClock, ManualClock, SystemClock
+import pytest
+
+from detent.adapters.system.clocks import (
+    LONGEST_WAIT_S,
+    STEP_S,
+    JumpingClock,
+    ManualClock,
+    SystemClock,
+)
 from detent.ports.clock import Clock
 
 
@@ -100,3 +108,97 @@ def test_a_wait_that_was_given_up_is_forgotten() -> None:
     asyncio.run(main())
     clock.advance(5)
     assert clock.now() == 5
+
+
+class Machine:
+    """A machine whose time of day can be set, and which can sleep."""
+
+    def __init__(self) -> None:
+        self.day, self.ran = 1_000_000.0, 50.0
+
+    def clock(self) -> SystemClock:
+        """A clock of a process that begins now."""
+        return SystemClock(lambda: self.day, lambda: self.ran)
+
+    def pass_by(self, seconds: float) -> None:
+        """As long as it is awake, both go on."""
+        self.day += seconds
+        self.ran += seconds
+
+
+class Passing(Event):
+    """Waiting for it takes no time: the machine's goes on instead, and once its day is set."""
+
+    def __init__(self, machine: Machine, step_s: float) -> None:
+        super().__init__()
+        self._machine, self._step_s = machine, step_s
+        self.waited_s = 0.0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """So much, and in the middle of it the day is set."""
+        assert timeout is not None
+        self.waited_s += timeout
+        self._machine.pass_by(timeout)
+        self._machine.day += self._step_s
+        self._step_s = 0.0
+        return False
+
+
+def test_a_clock_that_was_made_before_its_machine_slept_tells_the_time_of_day() -> None:
+    """What others read from it, and what expires by it, is right as soon as the machine's is."""
+    machine = Machine()
+    clock = machine.clock()
+    machine.pass_by(5.0)
+    machine.day += 3600.0
+    assert clock.now() == machine.day
+    machine.pass_by(2.0)
+    assert clock.now() == machine.day
+
+
+def test_a_clock_that_was_made_with_a_wrong_time_is_set_right_with_it() -> None:
+    """By hours, as when a machine takes its hardware's time for another zone's at first."""
+    machine = Machine()
+    clock = machine.clock()
+    machine.day -= 7200.0
+    assert clock.now() == machine.day
+
+
+def test_small_steps_take_no_clock_back() -> None:
+    """It is ahead of the time of day for a while, by a second at most."""
+    machine = Machine()
+    clock = machine.clock()
+    read = [clock.now()]
+    for step_s in (-0.4, 0.2, -0.7):
+        machine.pass_by(0.001)
+        machine.day += step_s
+        read.append(clock.now())
+    assert read == sorted(read)
+    assert 0 <= read[-1] - machine.day <= STEP_S
+
+
+def test_a_thread_that_is_stopped_while_it_reads_the_clock_sets_none() -> None:
+    """Between the machine's two clocks seconds may pass: the day alone has not moved then."""
+    machine = Machine()
+    pauses = [0.0, 0.0, 20.0, 0.0]
+
+    def day() -> float:
+        machine.pass_by(pauses[0] / 2)
+        read = machine.day
+        machine.pass_by(pauses.pop(0) / 2)
+        return read
+
+    clock = SystemClock(day, lambda: machine.ran)
+    read = [clock.now() - machine.day for _ in range(3)]
+    assert read == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("step_s", "waited_s"),
+    [(0.0, 200.0), (-3600.0, 200.0), (-0.5, 200.0), (3600.0, LONGEST_WAIT_S)],
+)
+def test_a_wait_is_as_long_as_it_was_when_it_began(step_s: float, waited_s: float) -> None:
+    """However far the day is set back meanwhile; a day that went on ends it, a minute late."""
+    machine = Machine()
+    clock, dropped = machine.clock(), Passing(machine, step_s)
+    clock.wait(clock.now() + 200.0, dropped)
+    assert dropped.waited_s == pytest.approx(waited_s)

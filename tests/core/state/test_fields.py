@@ -128,6 +128,8 @@ def declared(**body: Any) -> type[TypedState]:
             r"Wrong.x is annotated, .* x = Replaced\[int\]\(…\)",
         ),
         ({"__annotations__": {"x": "list[str]"}}, r"write e.g. x = Replaced\[list\[str\]\]"),
+        ({"x": Appended[str]}, r"lacks its parentheses, .* write x = Appended\[str\]\(\)"),
+        ({"x": Replaced}, r"Wrong.x lacks its parentheses, .* x = Replaced\[…\]\(\)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -20,7 +20,7 @@ from detent import State, Tool
 from detent.core.errors import ToolDefinitionError
 from detent.core.machine.delegation import PARAMETERS
 from detent.core.run.spec import AgentSpec, Delegate
-from detent.core.tools.tool import by_name
+from detent.core.tools.tool import as_version, by_name
 from detent.core.tools.version import json_of
 
 
@@ -151,6 +151,17 @@ def test_objects_of_one_class_make_one_version() -> None:
     assert made(Till()).version == made(Till()).version
 
 
+def test_a_tool_can_count_as_a_version_that_a_history_tells_of() -> None:
+    """It is that tool in all else, and the one that it was made of stays as it is."""
+    tool = made(plain)
+    version = tool.version
+    same = as_version(tool, "before")
+
+    assert (same.version, tool.version) == ("before", version)
+    assert same == tool
+    assert same.spec == tool.spec
+
+
 def test_an_agent_is_another_tool_with_another_prompt_or_tool() -> None:
     """They do what is approved."""
     agents = [
@@ -247,8 +258,8 @@ def test_the_same_instructions_about_something_else_make_another_version(
 
 def with_member(member: object, name: str = "helper") -> Callable[..., Any]:
     """A method of a class that has this member as well."""
-    kind = type("Bank", (), {name: member, "pay": lambda self: self})
-    method: Callable[..., Any] = kind().pay
+    bank: Any = type("Bank", (), {name: member, "pay": lambda self: self})()
+    method: Callable[..., Any] = bank.pay
     return method
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any, Generic
 
 from attrs import Factory, evolve, field, frozen
@@ -148,8 +149,8 @@ class Assembly(Generic[S]):
         options, run_id = request.generation_kwargs or {}, request.run_id or self.chance.new_id()
         thread = None if thread_id is None else Thread(self.journal, thread_id)
         ended = None if thread is None else partial(thread.end, spec, after)
-        before = after if ended is None else (yield from answer(self.journal, ended))
-        opening, messages = continued(spec, before, conversation_of(request.messages))
+        last = (yield from answer(self.journal, ended)) if ended else (after, -inf)
+        opening, messages = continued(spec, last[0], conversation_of(request.messages))
         require_keys(request.state, spec.state.fields)
         require_said(messages, opening, request.state)
         leg = first_leg(self.telemetry, self.name, run_id, thread_id, self.journal)
@@ -162,8 +163,8 @@ class Assembly(Generic[S]):
             nonce=self.chance.new_id() + ("" if leg is None else leg.mark),
             started_by=request.started_by,
         )
-        begun = (Loaded(behind(new, before, messages), 0), streaming_callback, request.break_point)
-        return (yield from self._begun(spec, *begun, leg, thread))
+        begun = (Loaded(behind(new, last[0], messages), 0), streaming_callback, request.break_point)
+        return (yield from self._begun(spec, *begun, leg, thread, last[1]))
 
     def _taken_up(
         self,
@@ -232,15 +233,16 @@ class Assembly(Generic[S]):
         break_point: BreakPoints | None,
         leg: Leg | None,
         thread: Thread | None = None,
+        behind_s: float = -inf,
     ) -> Steps[RunHandle[S]]:
-        """A new run, of a conversation where there is a thread."""
+        """A new run, of a conversation where there is a thread, whose last run began `behind_s`."""
         lease = yield from claim_new(self.keeper, self.journal, at.run.id)
 
         def begin() -> Steps[RunHandle[S]]:
             ports = streaming_callback, break_point, lease, leg
             handle = self._handle(spec, at, *ports, thread.thread_id if thread else "")
             if handle.recorder is not None:
-                yield from handle.recorder.begin(at.run)
+                yield from handle.recorder.begin(at.run, behind_s)
             if thread is not None:
                 yield from answer(self.journal, partial(thread.require_begun, at.run.id))
             return handle
@@ -323,7 +325,7 @@ class Assembly(Generic[S]):
         if self.journal is None:
             return None
         quiet = Listing(self.name, thread_id)
-        return Recorder(self.journal, spec, self.clock, at, listing=quiet, holds=lease)
+        return Recorder(self.journal, spec, self.clock, at, listing=quiet, lease=lease)
 
     def performer(
         self, spec: AgentSpec[S], tell: StreamingCallback | None, lease: Lease | None

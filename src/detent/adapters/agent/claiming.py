@@ -10,6 +10,7 @@ from functools import partial
 from threading import Event
 from typing import Any, TypeVar
 
+from detent.adapters.agent.options import THREADS
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.drivers.steps import Steps, Wait, answer
@@ -59,7 +60,8 @@ def alone_in(keeper: Keeper | None, thread_id: str | None, steps: Steps[T]) -> S
     """The steps, while nobody else, in any process, begins a run of this thread.
 
     RULE: whoever looks for the end of a thread and begins a run behind it has the claim called
-    after the thread, as one has that of a run, so that two do not both begin one.
+    after the thread, as one has that of a run, so that two do not both begin one. No run has an id
+    that begins as these names do.
 
     Raises:
         RunBusyError: somebody else has been about to for long.
@@ -69,12 +71,12 @@ def alone_in(keeper: Keeper | None, thread_id: str | None, steps: Steps[T]) -> S
         return (yield from steps)
     for _ in range(BUSY_TRIES):
         try:
-            lease = yield from keeper.take_steps(f"thread {thread_id}")
+            lease = yield from keeper.take_steps(f"{THREADS}{thread_id}")
             break
         except RunBusyError:
             yield Wait(partial(time.sleep, BUSY_S), partial(asyncio.sleep, BUSY_S))
     else:
-        lease = yield from keeper.take_steps(f"thread {thread_id}")
+        lease = yield from keeper.take_steps(f"{THREADS}{thread_id}")
     try:
         return (yield from steps)
     finally:

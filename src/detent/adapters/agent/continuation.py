@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from inspect import isawaitable
+from math import inf
 from typing import Any
 
 from attrs import evolve, frozen
@@ -98,13 +100,13 @@ NOT_ENDED = frozenset({"running", "waiting"})
 
 
 class ThreadNotEndedError(DetentError, ValueError):
-    """A conversation cannot go on: its last run, `run_id`, has not ended. Nothing was written."""
+    """A conversation cannot go on: its run `run_id` has not ended. Nothing was written."""
 
     def __init__(self, thread_id: str, last: StoredRun) -> None:
         asked = ", ".join(map(repr, dict.fromkeys(last.pending)))
         first = f"decide about the calls of {asked} and then " if asked else ""
         super().__init__(
-            f"the last run of thread {thread_id!r} has not ended: run {last.run_id!r} is "
+            f"thread {thread_id!r} has a run that has not ended: run {last.run_id!r} is "
             f"{last.status}; {first}go on with it by agent.resume({last.run_id!r}) before the "
             "thread gets another run"
         )
@@ -133,36 +135,49 @@ class Thread:
 
     def end(
         self, spec: AgentSpec[S], after: AgentResult[S, Any] | None
-    ) -> AgentResult[S, Any] | None:
-        """What the thread's last run has left; None where the thread begins.
+    ) -> tuple[AgentResult[S, Any] | None, float]:
+        """What the thread's last run has left, and when that began; None where the thread begins.
+
+        RULE: the last run is the one that began last, whatever was written to others since, and
+        each begins later than all before it, by whichever clock. So two clocks that differ, or a
+        retry of a run that has failed long ago, do not change behind which run a thread goes on.
 
         Raises:
-            ThreadNotEndedError: that run has not ended.
+            ThreadNotEndedError: one of its runs has not ended.
             ValueError: `after` is given as well.
             StoredDataError: what is stored is damaged, or does not fit these rules.
         """
         if after is not None:
             raise ValueError("thread_id goes on behind the thread's last run: leave out after")
-        for last in self._runs():
-            if last.status in NOT_ENDED:
-                raise ThreadNotEndedError(self.thread_id, last)
-            return AgentResult(loaded(self._store, spec, last.run_id).run)
-        return None
+        runs = self._store.runs(RunQuery(thread_id=self.thread_id))
+        for run in runs:
+            if run.status in NOT_ENDED:
+                raise ThreadNotEndedError(self.thread_id, run)
+        if not runs:
+            return None, -inf
+        began, run_id = max((self._began(run), run.run_id) for run in runs)
+        return AgentResult(loaded(self._store, spec, run_id).run), began
+
+    def _began(self, run: StoredRun) -> float:
+        """When it began; of one that nobody can read, when it was last written to."""
+        if run.began is not None:
+            return run.began
+        with suppress(JournalError):
+            for first in self._store.read(run.run_id):
+                return first.at
+        return run.at
 
     def require_begun(self, run_id: str) -> None:
         """Raise JournalError, and leave no run, where the journal keeps no threads.
 
         Else the next run would begin anew, and nobody would see that it has forgotten everything.
         """
-        if not self._runs():
+        if not self._store.runs(RunQuery(thread_id=self.thread_id, limit=1)):
             self._store.delete(run_id)
             raise JournalError(
                 "this journal does not keep to which thread a run belongs (the listing of an "
                 "entry): go on behind a result, agent.run(…, after=result)"
             )
-
-    def _runs(self) -> Sequence[StoredRun]:
-        return self._store.runs(RunQuery(thread_id=self.thread_id, limit=1))
 
     @property
     def _store(self) -> Journal:

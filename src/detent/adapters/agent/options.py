@@ -37,6 +37,10 @@ def _is_break_point(request: object, attribute: object, value: Any) -> None:
         )
 
 
+THREADS = "\x1fthread "
+"""How the names of the claims on threads begin, and no id of a run."""
+
+
 def _is_dict(request: object, attribute: object, value: Any) -> None:
     if not (value is None or isinstance(value, Mapping)):
         raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
@@ -50,6 +54,8 @@ def _is_run_id(request: object, attribute: object, value: Any) -> None:
     if not value or value.encode(errors="replace").decode() != value:
         told = "without a character" if not value else f"{value!r:.80}, with half of a character"
         raise ValueError(f"run_id must be a text that every store can keep, got one {told}")
+    if value.startswith(THREADS):
+        raise ValueError(f"run_id must not begin as the names of threads do, got {value!r:.80}")
 
 
 @frozen

@@ -136,7 +136,7 @@ class SimpleConsoleUI(Described):
     def _remembered(self) -> ConfirmationUIResult | None:
         choice = self.ask(_barred(SCOPES)).strip().lower()
         scopes: tuple[Scope, ...] = get_args(Scope)
-        fitting = [scope for scope in scopes if choice and scope.startswith(choice)]
+        fitting: list[Scope] = [scope for scope in scopes if choice and scope.startswith(choice)]
         if len(fitting) != 1:
             self.say(_barred("Please answer call, arguments or tool."))
             return None

@@ -14,7 +14,7 @@ from detent.adapters.drivers.session import NEWS, Halt, Landed, News, Session
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.system.hearing import Listen, tell_loop
 from detent.core.run.effects import Effect, RunTool
-from detent.core.run.events import Event, ToolNeverRan
+from detent.core.run.events import Event
 from detent.core.run.run import Run
 from detent.core.state.typevars import S
 
@@ -174,9 +174,7 @@ async def _taken(session: Session[S]) -> list[Effect]:
         return await in_event_loop(session.take_steps())
     except asyncio.CancelledError:
         fresh = [one for key, one in session.under_way.items() if key not in known]
-        never = [
-            (one, ToolNeverRan(one.ref, one.attempt)) for one in fresh if isinstance(one, RunTool)
-        ]
+        never = [(one, session.never_ran(one)) for one in fresh if isinstance(one, RunTool)]
         await in_event_loop(session.hear_steps(never))
         raise
 

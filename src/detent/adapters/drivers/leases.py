@@ -346,7 +346,8 @@ class Keeper:
         owner = None if found is None or not found.owner else self._claims.owner(found.owner)
         if found is None or owner is None:
             return
-        if not is_held(found, owner, self._clock.now()) and self._late.has_stood_still(owner):
+        now = self._clock.now()  # a silence counts from the first look, before a claim is over
+        if self._late.has_stood_still(owner, now) and not is_held(found, owner, now):
             return
         key = owner.id, run_id
         is_dropped = is_this_process(owner) and key not in _DRIVEN and key not in _CLAIMING

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
+from math import inf, nextafter
 from threading import Event as Flag
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -16,7 +16,11 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.adapters.drivers.company.forks import require_own
+from detent.adapters.drivers.company.identity import require_same
+from detent.adapters.drivers.company.interruptions import INTERRUPTIONS, shown
+from detent.adapters.drivers.company.listings import listing_of
 from detent.adapters.drivers.company.marks import is_awaited, outcomes_of
+from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.loading import (
     STARTED,
     STOPPED,
@@ -27,7 +31,6 @@ from detent.adapters.drivers.loading import (
 )
 from detent.adapters.drivers.steps import (
     NO_STEPS,
-    InterruptedStepError,
     Steps,
     Wait,
     answer,
@@ -38,18 +41,19 @@ from detent.core.codec.own_values import data_of
 from detent.core.control.holds import describe_effects, place_of
 from detent.core.control.rebase import Folded, is_from_others, still_heard
 from detent.core.errors import StoredDataError
-from detent.core.machine.due import due
-from detent.core.run.effects import AskHuman, Effect, WaitUntil
+from detent.core.run.effects import Effect
 from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
-from detent.core.run.run import AwaitingDecision, BackingOff, Delegated, Pausing, Run
+from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import Known, checkpoint_data
 from detent.core.storage.journal import KINDS, progress_mark, start_data, status_of
+from detent.ports.claims import claims_of, guards_appends
 from detent.ports.clock import Clock
 from detent.ports.journal import (
     Checkpoint,
+    ClaimLostError,
     Entry,
     Journal,
     JournalConflictError,
@@ -74,10 +78,9 @@ TELLS = 20
 """How often an outcome is offered to a run that others write to all the time."""
 RETRY_S = 10.0
 """For how long an append is begun again when the store cannot be reached."""
-FIRST_PAUSE_S = 0.05
-"""How long after the first try the next one is; each pause is twice as long as the one before."""
-INTERRUPTIONS = (KeyboardInterrupt, SystemExit, CancelledError, InterruptedStepError)
-"""What ends a store's method and says nothing of the entries, nor of what is at work."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
+"""How long after the first try the next one is; each pause is twice as long as the one before, up
+to a longest one: what a tool has brought is too dear to wait for a single late try."""
 BEGIN_NO_WAIT = frozenset({ModelReplied, ToolStarted, ToolReturned})
 """Events with which no wait begins: most turns have no others, and need not be looked at."""
 
@@ -113,7 +116,7 @@ class Recorder:
         every: int | None = None,
         *,
         listing: Listing = NO_LISTING,
-        holds: object = None,
+        lease: Lease | None = None,
     ) -> None:
         self._journal, self._pid = journal, os.getpid()
         self._submit = submit_of(journal)
@@ -124,7 +127,9 @@ class Recorder:
         self._known = at.known
         self._enough = self._every = ENTRIES if every is None else every
         self.interruptions: list[BaseException] = []  # to be raised when all is heard out
-        self._holds = holds  # the lease: whoever can still write has not dropped the run
+        self._lease = lease  # whoever can still write has not dropped the run
+        claims = claims_of(journal)
+        self._is_guarded = lease is None or claims is None or guards_appends(claims)
         self._quiet = listing
         self._listed: Listing | None = None  # as far as this recorder knows
 
@@ -137,8 +142,8 @@ class Recorder:
         """Have `tell` called, in any thread, when somebody else has written to the run."""
         return listen(self._journal, run_id, tell, self)
 
-    def begin(self, run: Run[Any]) -> Steps[None]:
-        """Write down a run to which nothing has happened yet.
+    def begin(self, run: Run[Any], behind_s: float = -inf) -> Steps[None]:
+        """Write down a run to which nothing has happened yet, as begun later than `behind_s`.
 
         Raises:
             RunExistsError: there is a run of that id.
@@ -148,7 +153,8 @@ class Recorder:
             names = {"name": quiet.agent, "thread_id": quiet.thread_id}
             said = {what: name for what, name in names.items() if name}
             start = {**start_data(self._spec, run), **said}
-            yield from self._write(run, [(STARTED, start)])
+            at = max(self._clock.now(), nextafter(behind_s, inf))
+            yield from self._write(run, [(STARTED, start)], at=at)
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
@@ -197,6 +203,8 @@ class Recorder:
         """
         start, folded = self._length, list[Folded[S]]()
         entries = yield from answer(self._journal, lambda: list(self._journal.read(run.id, start)))
+        if entries:
+            yield from answer(self._journal, partial(require_same, self._journal, run))
         for entry, data in with_data(entries):
             require_position(run, entry, start + len(folded))
             happened = None
@@ -234,6 +242,8 @@ class Recorder:
             load = partial(loaded, self._journal, self._spec, run.id)
             try:
                 at = yield from answer(self._journal, load)
+                if at.run.nonce != run.nonce:
+                    return  # another run of this id
             except StoredDataError:
                 yield from self._tell_by_marks(run, held)
                 raise
@@ -277,54 +287,60 @@ class Recorder:
         known: tuple[Known, int] | None = None,
         *,
         may_wait: bool = False,
+        at: float | None = None,
     ) -> Steps[None]:
         """Write entries; then this recorder knows that they are there, and `known` as well."""
         require_own(run.id, self._pid)
-        status, at, length = status_of(run), self._clock.now(), self._length
+        at, status = self._clock.now() if at is None else at, status_of(run)
         listing, change = self._listed, None
         if run.labels != self._quiet.labels:  # and so what is listed is not this one any more
             self._quiet = evolve(self._quiet, labels=run.labels)
         if may_wait or listing is not self._quiet:
             listing = listing_of(self._spec, run, self._quiet)
             change = None if listing == self._listed else listing
-        entries: list[Entry] = []
-        for kind, data in new:
-            entries.append(Entry(length, at, kind, status, MappingProxyType(data)))
-            length += 1
+        entries = [
+            Entry(place, at, kind, status, MappingProxyType(data))
+            for place, (kind, data) in enumerate(new, self._length)
+        ]
         if change is not None:
-            kind, data = new[-1]
-            entries[-1] = Entry(length - 1, at, kind, status, MappingProxyType(data), change)
+            entries[-1] = evolve(entries[-1], listing=change)
+        if self._length and self._lease is not None:  # a new run has none that could be lost
+            entries[0] = evolve(entries[0], claim=self._lease.claim)
         append: Append = (run.id, entries, checkpoint)
-        after = length, listing, known
-        if self._submit is None:
+        after = self._length + len(entries), listing, known
+        if self._submit is None and self._is_guarded:
             try:
                 self._journal.append(*append)
-            except JournalUnavailableError:  # it is tried again
-                return self._write_steps(append, after)
+            except (JournalUnavailableError, ClaimLostError):  # it is tried again
+                return self._write_steps(run, append, after)
             except (*INTERRUPTIONS, GeneratorExit) as error:
-                return self._write_steps(append, after, error)
+                return self._write_steps(run, append, after, error)
             self._take_in(after)
             announce(run.id, self)
             return NO_STEPS
-        return self._write_steps(append, after)
+        return self._write_steps(run, append, after)
 
     def _write_steps(
-        self, append: Append, after: _Knowledge, interruption: BaseException | None = None
+        self,
+        run: Run[Any],
+        append: Append,
+        after: _Knowledge,
+        interruption: BaseException | None = None,
     ) -> Steps[None]:
         """As `_write`; again, for a while, where the store cannot be reached, or once interrupted.
 
         RULE: what is written twice is written once: the second time it conflicts with itself.
         """
-        submit, clock = self._submit, self._clock
-        begin = None if submit is None else partial(submit, *append)
-        write = Wait(partial(self._journal.append, *append), begin)
-        end, pause_s, is_repeated = time.monotonic() + RETRY_S, FIRST_PAUSE_S, submit is None
+        clock = self._clock
+        end, pause_s, is_repeated = time.monotonic() + RETRY_S, FIRST_PAUSE_S, self._submit is None
+        left_s = RETRY_S  # in pauses, as the run's own clock has them
         while True:
             try:
-                yield write
+                yield from self._appending(run, append)
                 break
             except JournalUnavailableError:
-                if time.monotonic() + pause_s > end:
+                left_s = min(left_s, end - time.monotonic())
+                if left_s <= 0:
                     raise
             except JournalConflictError:
                 if is_repeated and (yield from answer(self._journal, partial(self._has, append))):
@@ -335,13 +351,40 @@ class Recorder:
                     raise JournalError(f"the store was interrupted twice: {error!r}") from error
                 interruption, is_repeated = error, True
                 continue
+            pause_s = min(pause_s, left_s)  # at the very end it is tried once more
             until, is_repeated = clock.now() + pause_s, True
             yield Wait(partial(clock.wait, until, Flag()), partial(clock.wait_async, until))
-            pause_s *= 2
+            left_s -= pause_s
+            pause_s = min(pause_s * 2, LAST_PAUSE_S)
         if interruption is not None:
-            self.interruptions.append(_shown(interruption))
+            self.interruptions.append(shown(interruption))
         self._take_in(after)
         announce(append[0], self)
+
+    def _appending(self, run: Run[Any], append: Append) -> Steps[None]:
+        """Append once. A claim that is gone is no harm where the run is the same.
+
+        RULE: nothing is written to another run of the same id, which somebody may have begun since
+        this one was deleted. A claim that stands says that nobody has; else the run is looked at.
+        """
+        _, entries, _ = append
+        claims, claim = claims_of(self._journal), entries[0].claim
+        same = partial(require_same, self._journal, run, entries)
+        if not (self._is_guarded or claims is None or claim is None):
+            found = yield from answer(self._journal, partial(claims.find, run.id))
+            if found != claim:
+                yield from answer(self._journal, same)
+        try:
+            yield self._wait(append)
+        except ClaimLostError:
+            yield from answer(self._journal, same)
+            entries[0] = evolve(entries[0], claim=None)
+            yield self._wait(append)
+
+    def _wait(self, append: Append) -> Wait:
+        submit = self._submit
+        begin = None if submit is None else partial(submit, *append)
+        return Wait(partial(self._journal.append, *append), begin)
 
     def _take_in(self, after: _Knowledge) -> None:
         self._length, self._listed, known = after
@@ -353,36 +396,3 @@ class Recorder:
         run_id, entries, _ = append
         found = self._journal.read(run_id, entries[0].position)
         return list(islice(found, len(entries))) == list(as_kept(self._journal, entries))
-
-
-def _shown(interruption: BaseException) -> BaseException:
-    """What is raised in the end: nobody has cancelled the run, and no generator is closed."""
-    if isinstance(interruption, KeyboardInterrupt | SystemExit):
-        return interruption
-    name = type(interruption.__cause__ or interruption).__name__
-    shown = JournalError(f"the store raised {name}; what it was given is written, resume the run")
-    shown.__cause__ = interruption
-    return shown
-
-
-def listing_of(spec: AgentSpec[Any], run: Run[Any], quiet: Listing) -> Listing:
-    """What a list says of `run`; `quiet` itself while it waits for nobody and for no time."""
-    if not _waits(run):
-        return quiet
-    owed = due(spec, run)
-    # A tool's deadline is no wait of the run: who drives it is there, or the tool is lost.
-    times = [one.at for one in owed if isinstance(one, WaitUntil) and one.reason != "deadline"]
-    asked = tuple(one.tool.name for one in owed if isinstance(one, AskHuman))
-    return evolve(quiet, wake_at=min(times, default=None), pending=asked)
-
-
-def _waits(run: Run[Any]) -> bool:
-    """Whether a call waits for a human, or anything for a time."""
-    for slot in run.slots:
-        status = slot.status
-        kind = type(status)
-        if kind is AwaitingDecision or kind is BackingOff:
-            return True
-        if isinstance(status, Delegated) and _waits(status.run):
-            return True
-    return type(run.phase) is Pausing

@@ -13,9 +13,9 @@ from detent.adapters.drivers.steps import NO_STEPS, Steps, at_once
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.holds import Hold, place_of
 from detent.core.control.hooks import Hook, HookError, incoming, outgoing
-from detent.core.machine.delegation import lapse_of, nested_run, wrap_event
+from detent.core.machine.beginning import lapse_of, may_begin
+from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
-from detent.core.run.approval import is_past
 from detent.core.run.effects import AskHuman, AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
 from detent.core.run.events import CallRewritten, Event, ToolNeverRan, ToolStarted
 from detent.core.run.run import Run
@@ -221,9 +221,9 @@ class Session(Generic[S]):
         """Say that it begins; whether more is owed then: a wait, or what its agent owes."""
         is_timed = effect.tool.timeout_s is not None or isinstance(effect.tool, Delegate)
         at, run = self._clock.now() if is_timed else None, self._fold.run
-        if run.decisions and (until := lapse_of(run, effect)) is not None:
-            at = self._clock.now()
-            self._fold.is_behind |= is_past(until, at)  # then it does not begin: it is judged anew
+        if run.decisions and lapse_of(run, effect) is not None:
+            at = self._clock.now()  # and where it may not begin then, it is judged anew
+            self._fold.is_behind |= not may_begin(self.spec, run, effect, at)
         started = ToolStarted(effect.ref, effect.attempt, at)
         self._fold.add(wrap_event(effect.path, started) if effect.path else started)
         return is_timed
@@ -263,6 +263,11 @@ class Session(Generic[S]):
         owed = {effect.key for effect in due(self.spec, self._fold.run)}
         begun = self.under_way.values()
         return [one for one in begun if isinstance(one, RunTool) and one.key in owed]
+
+    def never_ran(self, effect: RunTool) -> ToolNeverRan:
+        """That an attempt has not begun whose start is recorded: nobody else can know that."""
+        may_lapse = lapse_of(self._fold.run, effect) is not None
+        return ToolNeverRan(effect.ref, effect.attempt, self._clock.now() if may_lapse else None)
 
     def put_back(self, effect: Effect) -> None:
         """Give back an effect that was taken and not begun."""
@@ -357,8 +362,7 @@ class Session(Generic[S]):
             if isinstance(came, BaseException):
                 self._raised += (came,)
                 if isinstance(came, RunBusyError) and isinstance(effect, RunTool):
-                    # its start is recorded, and it has not begun: nobody else can know that
-                    never = ToolNeverRan(effect.ref, effect.attempt)
+                    never = self.never_ran(effect)
                     self._fold.add(wrap_event(effect.path, never) if effect.path else never)
             elif came is not None:
                 if self._has_hooks:

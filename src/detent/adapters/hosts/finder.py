@@ -4,6 +4,9 @@ A run is found where it is owed something and nobody drives it: its driver has d
 decided, or what it waits for is over. Waiting runs cost nothing here but those that wait for a
 time, of which two numbers are kept.
 
+RULE: a clock that is set back delays nothing here by more than `BUSY_S`: a time that is further
+away than it was when it was noted is noted anew.
+
 RULE: no look takes longer because more runs wait. All of them are read at the beginning and each
 ten minutes, but a part at a time, so that a wait which ends meanwhile is not late.
 """
@@ -102,13 +105,13 @@ class Finder:
         for run in chain(news, self._part_of_all(now)):
             if run.wake_at is not None and run.wake_at > now:
                 self._keep(run.run_id, run.wake_at)
-            elif run.wake_at is not None and run.run_id not in self._known:
+            elif run.wake_at is not None and not self._is_soon(run.run_id, now):
                 self._keep(run.run_id, now)
         self._seen_at = now
 
     def _part_of_all(self, now: float) -> list[StoredRun]:
         """The next part of all the runs that wait, when it is time to look at them."""
-        if self._whole is None and now < self._whole_at + WHOLE_S:
+        if self._whole is None and 0 <= now - self._whole_at < WHOLE_S:
             return []
         if self._whole is None:
             self._whole, self._whole_at = self._runs("waiting"), now
@@ -140,8 +143,12 @@ class Finder:
             self._known[run_id] = at
             heappush(self._wakes, (at, run_id))
 
+    def _is_soon(self, run_id: str, now: float) -> bool:
+        """Whether the wake that counts for a run that could be woken comes soon enough."""
+        return self._known.get(run_id, float("inf")) <= now + BUSY_S
+
     def _is_free(self, run_id: str, now: float) -> bool:
-        if self._busy.get(run_id, now) > now:
+        if now < self._busy.get(run_id, now) <= now + BUSY_S:
             return False
         try:
             at_once(self._keeper.require_free(run_id))

@@ -18,6 +18,8 @@ from detent.adapters.hosts.channels import Channels, Reader
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.errors import StoredDataError
+from detent.core.machine.due import due
+from detent.core.run.effects import Judge
 from detent.core.run.run import Run
 from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, UnknownAgentError, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
@@ -35,12 +37,20 @@ async def asked(call: Callable[[], T]) -> T:
     return await asyncio.wrap_future(in_another_thread(call))
 
 
+def nobody_asks(run: StoredRun) -> None:
+    """Whoever goes on with the run next asks anew."""
+
+
 @frozen
 class Reading:
-    """Reads the runs of some agents in one journal."""
+    """Reads the runs of some agents in one journal.
+
+    `outdated` is told, in any thread, of a run that waits with a question which fits no longer.
+    """
 
     journal: Journal
     legs: Mapping[str, Legs]
+    outdated: Callable[[StoredRun], object] = nobody_asks
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
@@ -70,6 +80,9 @@ class Reading:
     def _read(self, listed: StoredRun, length: int | None = None) -> HostedRun:
         spec = self._legs_of(listed).assembly.current_spec
         run: Run[Any] = loaded(self.journal, spec, listed.run_id, length).run
+        is_waiting = length is None and listed.status == "waiting"
+        if is_waiting and any(isinstance(one, Judge) for one in due(spec, run)):
+            self.outdated(listed)
         return HostedRun(listed, run, pending(spec, run))
 
     async def verify(self, run_id: str) -> RunProof:

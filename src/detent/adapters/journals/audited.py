@@ -19,6 +19,7 @@ from detent.ports.journal import (
     JournalDamagedError,
     Submit,
     as_kept,
+    is_concealing,
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
@@ -58,6 +59,11 @@ class AuditedJournal:
     def claims(self) -> Claims | None:
         """Those of the other store."""
         return claims_of(self.journal)
+
+    @property
+    def conceals(self) -> bool:
+        """Whether the other store does."""
+        return is_concealing(self.journal)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

@@ -23,6 +23,7 @@ from attrs import asdict, evolve, fields_dict
 from detent.adapters.journals.directory_claims import DirectoryClaims
 from detent.adapters.journals.lines import (
     alone,
+    began,
     checksum_of,
     extend,
     json_of,
@@ -44,16 +45,10 @@ from detent.ports.journal import (
     JournalError,
     JournalUnavailableError,
     listing_after,
+    require_claim,
     require_next,
 )
-from detent.ports.listing import (
-    ALL_RUNS,
-    NO_LISTING,
-    Listing,
-    RunQuery,
-    StoredRun,
-    page_of,
-)
+from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun, page_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -115,6 +110,8 @@ class DirectoryJournal:
         with self._writing(run_id, entries[0].position) as (file, path):
             end, last = _ending(file, run_id, path)
             require_next(run_id, entries, end.length)
+            if entries[0].claim is not None:
+                require_claim(run_id, entries, self.claims.find(run_id))
             listing = listing_after((last and last.listing) or NO_LISTING, entries)
             line = line_of({"after": end.checksum, "entries": shown, **_listing_shown(listing)})
             text = line if end.offset else _head(HEAD_BYTES) + line
@@ -208,7 +205,8 @@ class DirectoryJournal:
         with _told("read", self._path):
             one = [] if query.run_id is None else [self._file(query.run_id, LINES)]
             found = [self._listed(path) for path in one or self._path.glob(f"*{LINES}")]
-        return page_of(filter(None, found), query)
+        page = page_of(filter(None, found), query)
+        return [evolve(run, began=began(self._file(run.run_id, LINES))) for run in page]
 
     def _listed(self, path: Path) -> StoredRun | None:
         run_id = unquote(path.name.removesuffix(LINES))
@@ -227,8 +225,10 @@ class DirectoryJournal:
         self._places.pop(run_id, None)
         path = self._file(run_id, LINES)
         with _told("deleted", path):
-            remove(path, self._file(run_id, CHECKPOINTS))
-            self.claims.delete(run_id)
+            if not path.exists():
+                self.claims.delete(run_id)
+            # the claim first: nobody begins another run while the old one's stands
+            remove(path, self.claims.file(run_id), self._file(run_id, CHECKPOINTS))
 
     def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
         """As the port `Notices` says: by the size and the time of the run's file."""

@@ -27,6 +27,7 @@ class DirectoryClaims:
     """Keeps claims in the directory at `path`, which is made with the first one."""
 
     is_shared = True
+    guards_appends = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -71,8 +72,12 @@ class DirectoryClaims:
             raise self._failed("written", error) from error
 
     def delete(self, run_id: str) -> None:
-        """Forget the claim on a run that is deleted."""
-        self._file(run_id, CLAIM).unlink(missing_ok=True)
+        """Forget the claim on a run that is not there."""
+        self.file(run_id).unlink(missing_ok=True)
+
+    def file(self, run_id: str) -> Path:
+        """The file of the claim on a run, which goes with the run."""
+        return self._file(run_id, CLAIM)
 
     def _forget(self, before: float) -> None:
         for path in self._path.glob(f"*{OWNER}"):

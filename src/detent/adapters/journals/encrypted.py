@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -40,6 +40,7 @@ class EncryptedJournal:
     nonce.
     """
 
+    conceals: ClassVar[bool] = True
     journal: Journal
     seal: Callable[[bytes], bytes] = field(repr=False)
     unseal: Callable[[bytes], bytes] = field(repr=False)

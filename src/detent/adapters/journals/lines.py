@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Generator, Mapping
@@ -28,6 +29,9 @@ BLOCK = 65536
 START = b'{"crc32":"'
 BODY = len(START) + 10
 """Where a line goes on behind its checksum and what ends that."""
+BEGAN = re.compile(rb'"entries":\[\{"position":0,"at":([0-9.e+-]{1,32}),')
+BEGINNING = 512
+"""How the first line of entries begins, and within how many bytes of a file."""
 FAR = 2**40
 """Where Windows keeps a lock on a file, which shuts readers out of what it covers."""
 
@@ -133,6 +137,14 @@ def remove(path: Path, *others: Path) -> None:
 def _unlink(*paths: Path) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
+
+
+def began(path: Path) -> float | None:
+    """The time of the first entry in a file, by the beginning of its line, which may be long."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        found = BEGAN.search(file.read(BEGINNING))
+        return None if found is None else float(found[1])
+    return None
 
 
 def last_line(file: IO[bytes]) -> tuple[int, bytes]:

@@ -11,7 +11,13 @@ from attrs import evolve
 
 from detent.adapters.journals.run_index import RunIndex
 from detent.ports.claims import Claim, Owner
-from detent.ports.journal import Checkpoint, Entry, listing_after, require_next
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    listing_after,
+    require_claim,
+    require_next,
+)
 from detent.ports.listing import ALL_RUNS, NO_LISTING, RunQuery, StoredRun
 
 Kept = TypeVar("Kept", Entry, Checkpoint)
@@ -30,6 +36,7 @@ class MemoryClaims:
     """Keeps the claims on the runs of a `MemoryJournal`."""
 
     is_shared = False
+    guards_appends = True
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -85,6 +92,9 @@ class MemoryJournal:
         with self._lock:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))
+            require_claim(run_id, entries, self.claims.find(run_id))
+            if new and new[0].claim is not None:  # whoever copies entries drives no run by it
+                new[0] = evolve(new[0], claim=None)
             if kept is None:
                 self._entries[run_id] = new
             else:
@@ -125,7 +135,8 @@ class MemoryJournal:
             listing = known.listing
         last = entries[-1]
         listing = listing_after(listing, new) if new else listing
-        return StoredRun.listed(run_id, len(entries), last.status, last.at, listing)
+        run = StoredRun.listed(run_id, len(entries), last.status, last.at, listing)
+        return evolve(run, began=entries[0].at)
 
     def delete(self, run_id: str) -> None:
         """As the port says."""
@@ -134,8 +145,8 @@ class MemoryJournal:
             self._checkpoints.pop(run_id, None)
             self._unlisted.discard(run_id)
             self._index.put(run_id, None)
+            self.claims.delete(run_id)
             self._written.notify_all()
-        self.claims.delete(run_id)
 
     def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
         """As the port `Notices` says."""

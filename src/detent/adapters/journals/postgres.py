@@ -10,10 +10,10 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import evolve, frozen
+from attrs import astuple, evolve, frozen
 
 from detent.adapters.journals.polling import FOREIGN_S
-from detent.adapters.journals.postgres_claims import CLAIMS_SCHEMA, PostgresClaims
+from detent.adapters.journals.postgres_claims import CLAIMS_SCHEMA, IS_THERE, PostgresClaims
 from detent.adapters.journals.postgres_pool import ConnectionPool
 from detent.adapters.journals.writer import Done, Writer
 from detent.ports.journal import (
@@ -22,6 +22,7 @@ from detent.ports.journal import (
     JournalError,
     JournalUnavailableError,
     listing_after,
+    require_claim,
     require_next,
 )
 from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun
@@ -77,6 +78,8 @@ FROM pg_try_advisory_xact_lock(hashtextextended(%s, 0)) AS is_alone
 RUN = """
 SELECT length, agent, thread_id, wake_at, pending, labels FROM detent_runs WHERE run_id = %s
 """
+RUN_AND_CLAIM = RUN.replace(" FROM", f", {IS_THERE} FROM")
+"""The same, and whether a claim on the run is there."""
 ENTRIES = """
 SELECT position, at, kind, status, data FROM detent_entries
 WHERE run_id = %s AND position >= %s ORDER BY position
@@ -88,7 +91,9 @@ ON CONFLICT (run_id) DO UPDATE SET length = EXCLUDED.length, at = EXCLUDED.at,
     labels = EXCLUDED.labels
 """
 RUNS = """
-SELECT run_id, length, status, at, agent, thread_id, wake_at, pending, labels FROM detent_runs
+SELECT run_id, length, status, at, agent, thread_id, wake_at, pending, labels, (
+    SELECT at FROM detent_entries AS first WHERE first.run_id = detent_runs.run_id AND position = 0
+) AS began FROM detent_runs
 WHERE {} ORDER BY at DESC, run_id DESC LIMIT %s
 """
 SNAPSHOTS = "SELECT position, data FROM detent_snapshots WHERE run_id = %s ORDER BY position"
@@ -181,7 +186,7 @@ class PostgresJournal:
         where, values = _where(query)
         rows = self._read(RUNS.format(where), *values, query.limit)
         return [
-            evolve(StoredRun(*row), pending=tuple(json.loads(row[-2])), labels=tuple(row[-1]))
+            evolve(StoredRun(*row), pending=tuple(json.loads(row[-3])), labels=tuple(row[-2]))
             for row in rows
         ]
 
@@ -279,10 +284,18 @@ class _Rows:
     def write(self, db: Connection[Any], *, is_repeated: bool = False) -> None:
         """Write them, alone, in the transaction that has begun; once, if it may be repeated."""
         run_id, entries = self.run_id, self.entries
-        length, listing = _known(db.execute(RUN, (run_id,)).fetchone())
+        claim = entries[0].claim
+        if claim is None:
+            row, is_claimed = db.execute(RUN, (run_id,)).fetchone(), True
+        else:
+            values = (run_id, *astuple(claim), run_id)
+            row = db.execute(RUN_AND_CLAIM.encode(), values).fetchone()
+            row, is_claimed = (row[:-1], row[-1]) if row else (None, False)
+        length, listing = _known(row)
         if is_repeated and self._are_there(db):
             return
         require_next(run_id, entries, length)
+        require_claim(run_id, entries, claim if is_claimed else None)
         db.cursor().executemany(
             "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)",
             [(run_id, *row) for row in self.rows],

@@ -32,12 +32,16 @@ INSERT INTO detent_owners VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (id) DO UPDATE SET until = EXCLUDED.until
 """
 FORGET = "DELETE FROM detent_owners WHERE until < %s"
+IS_THERE = """EXISTS (
+    SELECT 1 FROM detent_claims WHERE run_id = %s AND owner = %s AND epoch = %s AND since = %s
+)"""
 
 
 class PostgresClaims:
     """Keeps claims by the connections of a journal."""
 
     is_shared = True
+    guards_appends = True
 
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from attrs import evolve, field, frozen
 
@@ -27,6 +27,7 @@ class RedactedJournal:
     looks like a word.
     """
 
+    conceals: ClassVar[bool] = True
     journal: Journal
     redact: Redact = field(repr=False)
 

@@ -7,6 +7,7 @@ is the index of lists as well.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
@@ -14,16 +15,18 @@ from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import frozen
+from attrs import astuple, frozen
 
 from detent.adapters.journals.lines import sync_directory
 from detent.adapters.journals.polling import FOREIGN_S, wait_for_change
-from detent.adapters.journals.sqlite_claims import SQLiteClaims
-from detent.adapters.journals.sqlite_file import SQLiteFile, reader
+from detent.adapters.journals.sqlite_claims import IS_THERE, SQLiteClaims, claim_on
+from detent.adapters.journals.sqlite_file import SQLiteFile
 from detent.adapters.journals.sqlite_tables import (
     LENGTHEN,
+    Row,
     checkpoint_checksum,
     checkpoint_row,
     entry_checksum,
@@ -35,6 +38,8 @@ from detent.adapters.journals.sqlite_tables import (
     open_run,
     text_of,
     unpack,
+    version_of,
+    written_behind,
 )
 from detent.adapters.journals.writer import Done, Writer
 from detent.adapters.system.snapshot_files import OWN_FILE
@@ -44,6 +49,7 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalDamagedError,
     JournalError,
+    require_claim,
     require_next,
     texts_of,
 )
@@ -61,7 +67,7 @@ FROM entries WHERE run_id = ?
 """
 AT_ONCE = 8
 """So many entries of one append can be inserted by one statement. A turn seldom has more."""
-INSERT = "INSERT INTO entries VALUES "
+INSERT = "INSERT INTO entries "
 ROW = "(?, ?, ?, ?, ?, ?, ?)"
 ENTRIES = """
 SELECT position, at, kind, status, data, crc32 FROM entries
@@ -161,17 +167,16 @@ class SQLiteJournal:
     def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
         """As the port `Notices` says: by the version of the file, in a connection of its own."""
 
-        def has_changed() -> bool:
+        def has_changed(db: sqlite3.Connection) -> bool:
             (known,) = db.execute(KNOWN, (run_id,)).fetchone() or (0,)
             return bool(known != length)
 
-        try:
-            with closing(reader(self._path)) as db:
-                return wait_for_change(
-                    lambda: db.execute("PRAGMA data_version").fetchone(), has_changed, timeout_s
-                )
-        except sqlite3.Error as error:
-            raise JournalError(f"the journal {self._path} could not be read: {error}") from error
+        with closing(self._file.twin()) as file:
+            return wait_for_change(
+                lambda: file.do("read", version_of),
+                lambda: file.do("read", has_changed),
+                timeout_s,
+            )
 
     def from_others(
         self, run_ids: Callable[[], Collection[str]]
@@ -182,13 +187,13 @@ class SQLiteJournal:
         questions where nobody else has written.
         """
         version: object = None
-        last = -1
+        last: Row | None = None
         while True:
-            now = self._file.do("read", _version)
-            before, found = last, list[str]()
+            now = self._file.do("read", version_of)
+            found: list[str] | None = []
             if now != version:
-                last, found = self._file.do("read", partial(_written_behind, before))
-            yield run_ids() if last < before or before < 0 else found
+                last, found = self._file.do("read", partial(written_behind, last))
+            yield run_ids() if found is None else found
             version = now
             time.sleep(FOREIGN_S)
 
@@ -207,19 +212,26 @@ class SQLiteJournal:
                 f"there is a file at {path} already: name another one, or say replace=True; a "
                 "journal is no copy of itself"
             )
-        part = target.with_name(f"{target.name}.part")
-        try:
-            part.unlink(missing_ok=True)
-            part.touch(OWN_FILE)
-            with closing(reader(self._path)) as db, closing(sqlite3.connect(part)) as copy:
-                db.backup(copy)
+
+        def copy(db: sqlite3.Connection) -> None:
+            with closing(sqlite3.connect(part)) as other:
+                db.backup(other)
             if target.exists():
                 _end_log(target)
+
+        # Each copy has a part of its own: two at once each become whole, and the last one stays.
+        part = target.with_name(f"{target.name}.{os.getpid()}-{get_ident()}.part")
+        try:
+            part.touch(OWN_FILE)
+            with closing(self._file.twin(is_copied=True)) as file:
+                file.do(f"copied to {path}", copy)
             part.replace(target)
             sync_directory(target.parent)
-        except (OSError, sqlite3.Error) as error:
-            told = f"the journal {self._path} could not be copied to {path}: {error}"
-            raise JournalError(told) from error
+        except OSError as error:
+            reason = f"the journal {self._path} could not be copied to {path}: {error}"
+            raise JournalError(reason) from error
+        finally:
+            part.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file. It is opened again when it is needed."""
@@ -241,19 +253,6 @@ def _end_log(path: Path) -> None:
                 raise
     for suffix in ("-wal", "-shm"):  # of what was no database, or has been deleted without them
         path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
-
-
-def _version(db: sqlite3.Connection) -> tuple[int, int]:
-    """Which connection it is, and a number that changes when any other one has written."""
-    (version,) = db.execute("PRAGMA data_version").fetchone()
-    return id(db), version
-
-
-def _written_behind(row: int, db: sqlite3.Connection) -> tuple[int, list[str]]:
-    """The last row of entries, and to which runs those behind another one belong."""
-    (last,) = db.execute("SELECT COALESCE(MAX(rowid), 0) FROM entries").fetchone()
-    found = db.execute("SELECT DISTINCT run_id FROM entries WHERE rowid > ?", (row,))
-    return last, [run_id for (run_id,) in found] if row >= 0 else []
 
 
 @frozen(eq=False)
@@ -290,12 +289,14 @@ class _Rows:
         _require_all(self.path, run_id, length, known)
         if length != start:
             raise JournalConflictError(run_id, start, length)
+        if self.entries[0].claim is not None:
+            require_claim(run_id, self.entries, claim_on(db, run_id))
         if start:
             db.execute(LENGTHEN, (length, run_id))  # damage may have made it shorter
             list_anew(db, run_id, self.entries)
         else:
             open_run(db, run_id, self.entries)
-        db.executemany(INSERT + ROW, self.rows)
+        db.executemany(f"{INSERT}VALUES {ROW}", self.rows)
         if self.snapshot is not None:
             db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", self.snapshot)
 
@@ -306,11 +307,19 @@ def _are_inserted(appends: Sequence[_Rows], db: sqlite3.Connection) -> bool:
     A thread gives up the interpreter with each statement, and waits for it behind a busy loop.
     """
     rows = [row for append in appends for row in append.rows]
+    claims = [
+        (one.run_id, *astuple(claim))
+        for one in appends
+        if (claim := one.entries[0].claim) is not None
+    ]
+    values = f"VALUES {', '.join(len(rows) * [ROW])}"
+    if claims:  # and their claims are there, or nothing is
+        values = f"SELECT * FROM ({values}) WHERE {' AND '.join(len(claims) * [IS_THERE])}"  # noqa: S608 - ours
     try:
-        db.execute(INSERT + ", ".join(len(rows) * [ROW]), [*chain(*rows)])
+        done = db.execute(INSERT + values, [*chain(*rows, *claims)])
     except sqlite3.IntegrityError:
         return False
-    return True
+    return done.rowcount == len(rows)
 
 
 def _alone(job: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:

@@ -29,10 +29,22 @@ KEEP = "INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?, ?)"
 FORGET = "DELETE FROM owners WHERE until < ?"
 
 
+IS_THERE = """EXISTS (
+    SELECT 1 FROM claims WHERE run_id = ? AND owner = ? AND epoch = ? AND since = ?
+)"""
+
+
+def claim_on(db: sqlite3.Connection, run_id: str) -> Claim | None:
+    """The claim on a run, in the transaction that has begun."""
+    row = db.execute(FIND, (run_id,)).fetchone()
+    return None if row is None else Claim(*row)
+
+
 class SQLiteClaims:
     """Keeps claims in the file of a journal."""
 
     is_shared = True
+    guards_appends = True
 
     def __init__(self, file: SQLiteFile, writer: Writer[sqlite3.Connection]) -> None:
         self._file = file
@@ -45,8 +57,7 @@ class SQLiteClaims:
 
     def find(self, run_id: str) -> Claim | None:
         """As the port says."""
-        row = self._reader.do("read", lambda db: db.execute(FIND, (run_id,)).fetchone())
-        return None if row is None else Claim(*row)
+        return self._reader.do("read", lambda db: claim_on(db, run_id))
 
     def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
         """As the port says."""

@@ -88,8 +88,9 @@ class SQLiteFile:
         JournalError: the file cannot be opened, or is no SQLite database of this layout.
     """
 
-    def __init__(self, path: str, *, is_twin: bool = False) -> None:
+    def __init__(self, path: str, *, is_twin: bool = False, is_copied: bool = False) -> None:
         self._path = path
+        self._is_copied = is_copied
         self._pid = os.getpid()
         self._lock = Lock()
         self._db: sqlite3.Connection | None = None
@@ -100,9 +101,14 @@ class SQLiteFile:
         if not is_twin:
             self.do("opened", lambda db: None)
 
-    def twin(self) -> SQLiteFile:
-        """The same file by a connection of its own, which is opened when it is needed."""
-        return SQLiteFile(self._path, is_twin=True)
+    def twin(self, *, is_copied: bool = False) -> SQLiteFile:
+        """The same file by a connection of its own, which is opened when it is needed.
+
+        While one is at work that is copied whole, a fork waits for as long as that takes.
+        """
+        twin = SQLiteFile(self._path, is_twin=True, is_copied=is_copied)
+        twin._file = self._file  # it makes no new one where this has gone away
+        return twin
 
     def close(self) -> None:
         """Close the file. It is opened again when it is needed."""
@@ -188,7 +194,7 @@ def _close_all() -> None:
     _HELD.append(_KNOWN)
     for file in [*_FILES]:
         lock = file._lock  # noqa: SLF001 - of this module's own class
-        if lock.acquire(timeout=WAIT_S):
+        if lock.acquire(timeout=-1 if file._is_copied else WAIT_S):  # noqa: SLF001 - as above
             _HELD.append(lock)
             file._drop()  # noqa: SLF001 - as above
 
@@ -275,23 +281,6 @@ def _require_layout(db: sqlite3.Connection, path: str) -> None:
             f"the journal {path} has layout {layout}, and this Detent knows layout {LAYOUT}: use "
             "the version of Detent that wrote it"
         )
-
-
-def reader(path: str) -> sqlite3.Connection:
-    """A connection that only reads, and sees what others write in the meantime, if they can."""
-    db = _connected(path, "ro")
-    try:
-        _require_layout(db, path)
-    except sqlite3.OperationalError as error:
-        db.close()
-        if _is_read_only(error):
-            return _readable(path)
-        raise
-    except BaseException:
-        db.close()
-        raise
-    db.text_factory = TEXT
-    return db
 
 
 def _readable(path: str) -> sqlite3.Connection:

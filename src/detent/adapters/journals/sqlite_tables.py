@@ -15,7 +15,9 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice, product
-from typing import Any
+from typing import Any, TypeAlias
+
+from attrs import evolve
 
 from detent.ports.journal import Checkpoint, Entry, JournalDamagedError, listing_after
 from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun, page_of
@@ -51,7 +53,8 @@ LENGTHEN = "UPDATE runs SET length = ? WHERE run_id = ?"
 LISTING = "SELECT agent, thread_id, wake_at, pending, crc32, labels FROM runs WHERE run_id = ?"
 LISTED = "UPDATE runs SET wake_at = ?, pending = ?, crc32 = ?, labels = ? WHERE run_id = ?"
 RUNS = """
-SELECT position, entries.at, kind, entries.status, data, entries.crc32, runs.*
+SELECT position, entries.at, kind, entries.status, data, entries.crc32,
+    (SELECT at FROM entries WHERE entries.run_id = runs.run_id AND position = 0), runs.*
 FROM runs {} LEFT JOIN entries ON entries.run_id = runs.run_id AND position = length - 1
 WHERE {} ORDER BY runs.at DESC, runs.run_id DESC
 """
@@ -220,12 +223,13 @@ def _page(query: RunQuery, status: object, labels: object) -> tuple[str, list[ob
 
 def _listed(rows: sqlite3.Cursor) -> Iterator[StoredRun]:
     for row in rows:
-        entry, (run_id, length, at, status, *listed) = full_row(row[:6]), row[6:]
+        entry, (began, run_id, length, at, status, *listed) = full_row(row[:6]), row[6:]
         listing = _listing(run_id, listed)
         known = (length - 1 if isinstance(length, int) else None, at, NAMES.get(status, status))
         is_sound = (entry[0], entry[1], entry[3]) == known
         if listing and is_sound and is_whole(run_id, entry, entry_checksum):
-            yield StoredRun.listed(run_id, length, known[2], at, listing)
+            run = StoredRun.listed(run_id, length, known[2], at, listing)
+            yield evolve(run, began=began if isinstance(began, float) else None)
         else:
             agent, thread_id = (one if isinstance(one, str) else "" for one in listed[:2])
             count = length if isinstance(length, int) else 0
@@ -262,3 +266,29 @@ def _labels(text: object) -> tuple[str, ...]:
     except ValueError:
         return ()
     return tuple(found) if isinstance(found, list) else ()
+
+
+def version_of(db: sqlite3.Connection) -> tuple[int, int]:
+    """Which connection it is, and a number that changes when any other one has written."""
+    (version,) = db.execute("PRAGMA dataversion_of").fetchone()
+    return id(db), version
+
+
+Row: TypeAlias = tuple[int, str, int, float]
+"""An entry by the number of its row, and which it is: where some are deleted, numbers return."""
+NO_ROW: Row = (0, "", 0, 0.0)
+ROWS = "SELECT rowid, run_id, position, at FROM entries"
+
+
+def written_behind(row: Row | None, db: sqlite3.Connection) -> tuple[Row | None, list[str] | None]:
+    """The last row of entries, and to which runs those behind another one belong.
+
+    None where nobody knows: at first, and where that other one is not there any more.
+    """
+    last = db.execute(f"{ROWS} ORDER BY rowid DESC LIMIT 1").fetchone() or NO_ROW
+    if row is None:
+        return last, None
+    if row != NO_ROW and db.execute(f"{ROWS} WHERE rowid = ?", row[:1]).fetchone() != row:
+        return last, None
+    found = db.execute("SELECT DISTINCT run_id FROM entries WHERE rowid > ?", row[:1])
+    return last, [run_id for (run_id,) in found]

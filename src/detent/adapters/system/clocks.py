@@ -8,29 +8,72 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Event, Lock
 
-LONGEST_WAIT_S = 3600.0
-"""No single wait of the system is longer: some refuse to wait for years."""
+LONGEST_WAIT_S = 60.0
+"""No single wait of the system is longer: after it, the time of day is looked at again."""
+STEP_S = 1.0
+"""A step back of the time of day that is not followed. Who sets clocks over a network slews
+them where less is wrong."""
+NOISE_S = 0.01
+"""How far two clocks that were read one after the other may seem to have come apart."""
+
+
+def time_of_day() -> float:
+    """Seconds since 1970, as the machine has it just now."""
+    return time.time()
+
+
+def awake_time() -> float:
+    """A clock that nobody sets; it stands still while the machine sleeps, as waits do."""
+    return time.monotonic()
 
 
 class SystemClock:
-    """The time of day when it was made, and from then on a clock that nobody sets."""
+    """The machine's time of day, also after somebody has set it or the machine has slept.
 
-    def __init__(self) -> None:
-        self._start = time.time() - time.monotonic()
+    RULE: what other processes read is the time of day as it is when that is written, and not as it
+    was when this process began. So a step forward is followed at once, and one back where it is
+    longer than `STEP_S`; after a shorter one the clock is ahead for as much. It goes back in
+    no other case. A wait that has begun does not become longer by any step.
+
+    RULE: there is no lock, which a fork might inherit held. Threads that follow the same step at
+    once write the same.
+    """
+
+    def __init__(
+        self, day: Callable[[], float] = time_of_day, ran: Callable[[], float] = awake_time
+    ) -> None:
+        self._day, self._ran = day, ran
+        self._start = day() - ran()
 
     def now(self) -> float:
         """Seconds since 1970."""
-        return self._start + time.monotonic()
+        before, day, ran = self._ran(), self._day(), self._ran()
+        start, earliest, latest = self._start, day - ran, day - before
+        if start < earliest - NOISE_S or start > latest + STEP_S:
+            self._start = start = earliest
+        return start + ran
 
     def wait(self, until: float, dropped: Event) -> None:
         """Block until then, or until `dropped` is set."""
-        while (left := until - self.now()) > 0 and not dropped.wait(min(left, LONGEST_WAIT_S)):
-            pass
+        end = self._end(until)
+        while (left := self._left(until, end)) > 0:
+            if dropped.wait(min(left, LONGEST_WAIT_S)):
+                return
 
     async def wait_async(self, until: float) -> None:
         """Sleep until then."""
-        while (left := until - self.now()) > 0:  # noqa: ASYNC110 - a time comes, no event
+        end = self._end(until)
+        while (left := self._left(until, end)) > 0:  # noqa: ASYNC110 - a time comes, no event
             await asyncio.sleep(min(left, LONGEST_WAIT_S))
+
+    def _end(self, until: float) -> float:
+        """When a wait is over that begins now, by the clock that nobody sets."""
+        return until - self.now() + self._ran()
+
+    def _left(self, until: float, end: float) -> float:
+        """How long a wait is still to be; by the other clock where the day was set back."""
+        left, rest = until - self.now(), end - self._ran()
+        return rest if left > rest + STEP_S / 2 else left
 
 
 class ManualClock:

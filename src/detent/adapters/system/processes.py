@@ -9,12 +9,14 @@ from functools import cache
 from pathlib import Path
 
 from detent.adapters.system.clocks import run_time
-from detent.ports.claims import Owner
+from detent.ports.claims import FORGOTTEN_S, Owner
 
 PROC = Path("/proc")
 STATE, STARTED = 0, 19
 """Where /proc/…/stat says them, behind the name: proc_pid_stat(5)."""
 ENDED = frozenset("ZX")
+DIFFERING_S = 300.0
+"""By how much the clocks of two machines may differ before one takes what the other renews."""
 
 
 @cache
@@ -56,9 +58,13 @@ def has_ended(owner: Owner) -> bool:
 class LateOwners:
     """Owners whose time is over by our clock: whether they really renew their claims no more.
 
-    RULE: the clock of a machine may be set while a process lives that has read it before. So one
-    that is there is heard out by a clock that nobody sets, for `time_s`: what it keeps must stand
-    still for as long.
+    RULE: a machine's clock may be wrong, or be set while a process lives that has read it before.
+    So an owner is heard out by a clock that nobody sets, for `time_s`: what it keeps must stand
+    still for as long. That counts from when we saw it first, mostly before its time is over.
+
+    RULE: of another machine nobody knows whether its process is there. So one whose time has been
+    over for `DIFFERING_S` is not heard out: else a process that looks once, and ends, would never
+    take the run of one that is gone.
     """
 
     def __init__(self, time_s: float, ran: Callable[[], float] = run_time) -> None:
@@ -66,17 +72,29 @@ class LateOwners:
         self._ran = ran
         self._seen: dict[str, tuple[Owner, float]] = {}
 
-    def has_stood_still(self, owner: Owner) -> bool:
-        """Whether it has not been heard of for long enough; nobody waits for one that has ended."""
-        is_there = owner.host == host() and PROC.exists() and not has_ended(owner)
-        if not is_there or is_this_process(owner):
+    def has_stood_still(self, owner: Owner, now: float) -> bool:
+        """Whether it has not been heard of for long enough, or will never be; to be asked often.
+
+        Args:
+            owner: what it keeps of itself, also as long as its time is not over.
+            now: the time of day.
+        """
+        if not _may_live(owner, now) or is_this_process(owner):
             return True
-        now = self._ran()
-        seen, since = self._seen.get(owner.id, (None, now))
-        if seen != owner:
-            self._seen[owner.id] = owner, now
-            return False
-        return now - since >= self._time_s
+        ran = self._ran()
+        seen, since = self._seen.get(owner.id, (None, ran))
+        if seen == owner:
+            return ran - since >= self._time_s
+        known = list(self._seen.items())  # threads ask
+        self._seen = {id_: one for id_, one in known if one[1] > ran - FORGOTTEN_S}
+        self._seen[owner.id] = owner, ran
+        return False
+
+
+def _may_live(owner: Owner, now: float) -> bool:
+    if owner.host == host():
+        return PROC.exists() and not has_ended(owner)
+    return now < owner.until + DIFFERING_S
 
 
 def _started(pid: int) -> str:

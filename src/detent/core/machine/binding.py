@@ -154,13 +154,19 @@ def is_unfit(spec: AgentSpec[Any], run: Run[Any], slot: Slot, now: Binding) -> b
             now_asked = digest_of(run, slot, now, slot.status.after, slot.status.again)
             return slot.status.digest != now_asked
         case Ready(attempt) if slot.clearance is not None:
-            is_other = slot.clearance.binding != now or not slot.clearance.covers(attempt)
-            tool = spec.tools[slot.call.tool_name]
-            return is_other or _is_taken_back(run, slot, tool, now)
+            return not is_cleared(run, slot, attempt, spec.tools[slot.call.tool_name], now)
         case Ready():  # without a trace of why: in a snapshot that somebody has edited, say
             return slot.call.tool_name in spec.guards
         case _:
             return False
+
+
+def is_cleared(run: Run[Any], slot: Slot, attempt: int, tool: Tool, now: Binding) -> bool:
+    """Whether what has let a call run lets this attempt of what would run now."""
+    clear = slot.clearance
+    if clear is None or clear.binding != now or not clear.covers(attempt):
+        return False
+    return not _is_taken_back(run, slot, tool, now)
 
 
 def is_stale(slot: Slot) -> bool:

@@ -9,7 +9,6 @@ from detent.core.errors import DetentError, OutputError
 from detent.core.machine.calls import given_up
 from detent.core.machine.due import call_key
 from detent.core.machine.turns import cut_short, output_of, settled
-from detent.core.run.effects import RunTool
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Exhausted, Failed, Finished
 from detent.core.run.refs import AgentRef, CallRef, Path
@@ -69,12 +68,6 @@ def nested_run(run: Run[Any], path: Path) -> Run[Any]:
             raise LookupError(f"run {run.id} has no agent at work on {at}")
         run = slot.status.run
     return run
-
-
-def lapse_of(run: Run[Any], effect: RunTool) -> float | None:
-    """When it is too late to begin an attempt, in seconds since 1970; None is never."""
-    clear = nested_run(run, effect.path).slots[effect.ref.place].clearance
-    return clear.expires_at if clear and clear.attempt == effect.attempt else None
 
 
 def runs_in(run: Run[Any], path: Path = ()) -> Iterator[tuple[Path, Run[Any]]]:

@@ -78,15 +78,20 @@ def _owed_to_calls(
     slots: tuple[Slot, ...],
     is_shared: bool,  # noqa: FBT001 - what is known of the run
 ) -> tuple[Effect, ...]:
-    kinds = {type(slot.status) for slot in slots}
+    kinds: set[type] = set()
+    workable: list[Slot] = []
+    for slot in slots:  # in one loop, as this is asked after each event
+        kinds.add(kind := type(slot.status))
+        if kind in WORKABLE:
+            workable.append(slot)
     anew: list[tuple[Slot, Binding]] = []
     # most agents have no policy, and are not to pay for those that have
     is_judged = spec.guards or run.decisions or not kinds.isdisjoint(JUDGED)
     if is_judged and (anew := list(unfit(spec, run))):
         again = {slot.ref for slot, _ in anew}
         slots = tuple(slot for slot in slots if slot.ref not in again)
+        workable = [slot for slot in workable if slot.ref not in again]
         kinds = {type(slot.status) for slot in slots}
-    workable = [slot for slot in slots if type(slot.status) in WORKABLE]
     inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
     judgements, inner = _judgements(spec, run, anew, inner)
     owed: list[Effect] = [*judgements]
@@ -184,12 +189,14 @@ def _attempts(
     spec: AgentSpec[S],
     run: Run[S],
     slots: Iterable[Slot],
-) -> Iterator[RunTool | Reconcile]:
+) -> list[RunTool | Reconcile]:
     """What a tool is to do for the calls of these kinds: to run, or to look up how it went."""
+    owed: list[RunTool | Reconcile] = []
     for slot in slots:
         if isinstance(status := slot.status, kinds):
             tool, key = spec.tools[slot.call.tool_name], call_key(run, slot)
-            yield make(slot.ref, status.attempt, slot.call, tool, run.state, key)
+            owed.append(make(slot.ref, status.attempt, slot.call, tool, run.state, key))
+    return owed
 
 
 def _owed_inside(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - what is known of the run

@@ -13,7 +13,7 @@ from detent.core.machine.calls import BEGUN, attempted, not_entitled
 from detent.core.machine.delegation import came_of, inner_name
 from detent.core.machine.questions import expired, posed
 from detent.core.machine.turns import has_no_answer, settled, with_unread
-from detent.core.run.approval import Ask, Confirmed
+from detent.core.run.approval import Ask, Confirmed, is_past
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
 from detent.core.run.run import (
@@ -169,12 +169,25 @@ def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) 
     if slot is None or isinstance(slot.status, Ready):
         return run
     if isinstance(event, ToolNeverRan):
-        # The next attempt has a number of its own: the same word, heard again, is none about that.
-        return with_slot(run, moved(slot, Ready(event.attempt + 1)))
+        return with_slot(run, _unbegun(slot, event))
     attempt, most = event.attempt, max(1, spec.tools[slot.call.tool_name].retries.times)
     again = None if attempt > most else _again(slot, attempt, 1)
     cause = f"lost {attempt}", event.reason
     return with_slot(run, _lost(spec, run, slot, again, event.at, cause))
+
+
+def _unbegun(slot: Slot, event: ToolNeverRan) -> Slot:
+    """The slot of a call whose attempt was not carried out: the next one is to begin.
+
+    It has a number of its own: the same word, heard again, is none about that.
+    """
+    clear, again = slot.clearance, Ready(event.attempt + 1)
+    if event.at is None or clear is None or clear.attempt != event.attempt:
+        return moved(slot, again)
+    # RULE: the yes was for the attempt that began first, and none has: it may lapse still
+    clear = evolve(clear, attempt=again.attempt)
+    status = AwaitingPolicy() if is_past(clear.expires_at, event.at) else again
+    return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
 def _question(

@@ -26,6 +26,7 @@ from detent.core.machine.questions import decided_by_human, expired, judged, rev
 from detent.core.machine.recovery import after_lookup, after_loss, resumed
 from detent.core.machine.turns import (
     after_failure,
+    answer_call,
     answered,
     asked_again,
     cut_short,
@@ -233,7 +234,7 @@ def _heard(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
     """The run after a tool has said something, whose labels it bears if the model reads of it."""
     if isinstance(slot.status, Succeeded | Faulted):
         run = labelled(run, spec.tools[slot.call.tool_name].labels)
-    return with_slot(run, slot)
+    return answer_call(spec, run, slot)
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:

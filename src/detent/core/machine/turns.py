@@ -42,6 +42,7 @@ from detent.core.run.run import (
     is_settled,
     labelled,
     moved,
+    replaced,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -59,7 +60,21 @@ def settled(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     phase = run.phase
     if not isinstance(phase, Acting) or not are_settled(phase.slots):
         return run
-    state, merged = folded(spec, run, phase.reply, phase.slots)
+    return _completed(spec, run, phase.reply, phase.slots)
+
+
+def answer_call(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
+    """As `settled` of the run with this slot, with no run in between, for which each turn pays."""
+    phase = run.phase
+    assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
+    slots = replaced(phase.slots, slot)
+    if are_settled(slots):
+        return _completed(spec, run, phase.reply, slots)
+    return evolve(run, phase=Acting(phase.reply, slots))
+
+
+def _completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
+    state, merged = folded(spec, run, reply, slots)
     outcome = _outcome(spec, merged)
     if outcome is not None:
         return _unless_spoken_to(spec, evolve(run, state=state, phase=Done(outcome)))

@@ -141,10 +141,15 @@ class GrantRevoked:
 
 @frozen
 class ToolNeverRan:
-    """It was looked up whether a call of unknown outcome was carried out: it was not."""
+    """An attempt was not carried out: it was looked up, or who was to begin it has not.
+
+    `at` is the time of the latter, in seconds since 1970, where what let it run may lapse: it lets
+    the next attempt begin in its place, by the same time.
+    """
 
     ref: CallRef
     attempt: int
+    at: float | None = None
 
 
 @frozen

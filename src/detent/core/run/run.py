@@ -352,12 +352,17 @@ def charged(run: Run[S], before: Amounts, now: Amounts) -> Run[S]:
     return evolve(run, spent=FrozenDict(spent))
 
 
+def replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
+    """The slots with one of them as it is now."""
+    place = slot.ref.place
+    return slots[:place] + (slot,) + slots[place + 1 :]  # noqa: RUF005 - the quicker way
+
+
 def with_slot(run: Run[S], slot: Slot) -> Run[S]:
     """The run, which acts, with one of its slots as it is now; what is spent stays spent."""
-    phase, place = run.phase, slot.ref.place
+    phase = run.phase
     assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
-    slots = phase.slots[:place] + (slot,) + phase.slots[place + 1 :]  # noqa: RUF005 - the quicker way
-    return evolve(run, phase=Acting(phase.reply, slots))
+    return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
 
 
 def with_spending(run: Run[S], slot: Slot) -> Run[S]:

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Never, Protocol, TypeVar, cast, get_args, overload
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Never,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)
 
 from detent.core.errors import SchemaError, StateError
 from detent.core.schema.type_checks import Check, type_name
@@ -222,8 +233,16 @@ def _fields_of(schema: type) -> list[tuple[str, Field[Any, Any]]]:
 
 
 def _refuse_undeclared(schema: type) -> None:
-    """A name that is only annotated looks like a key and is none."""
+    """A name that is only annotated looks like a key and is none, and so does a kind of key."""
     fields = dict(_fields_of(schema))
+    for name, item in vars(schema).items():
+        kind = get_origin(item) or item
+        if isinstance(kind, type) and issubclass(kind, Field):
+            types = ", ".join(map(type_name, get_args(item))) or "…"
+            raise SchemaError(
+                f"{schema.__name__}.{name} lacks its parentheses, and is no key without them; "
+                f"write {name} = {kind.__name__}[{types}]()"
+            )
     try:
         annotated = schema.__annotations__
     except NameError:  # Python 3.14 looks the names up now, and one is for type checkers only

@@ -2,17 +2,17 @@
 
 A text of a value is looked for as a whole, a long one by its pieces, as texts are cut: so many
 characters of it in a row are taken out wherever they stand. No match is ever extended, so that the
-time is linear in the text and in the values, however many these are and however they repeat
-themselves.
+time is linear in the values, however many these are and however they repeat themselves; and a text
+is read no further than anybody wants to read an error.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
+from base64 import b32encode, b64encode
 from bisect import bisect
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from html import escape
@@ -25,6 +25,12 @@ from urllib.parse import quote, quote_plus
 
 from detent.core.schema.record_fields import field_names
 
+READ = 32_768
+"""So many characters of a text are read."""
+
+TOLD = 28_000
+"""So many are told: what the end of the first has cut in two begins after these."""
+
 SHORT = 3
 """A text with fewer characters is only taken out where it stands alone."""
 
@@ -34,17 +40,11 @@ LONG = 24
 SECRET = 8
 """The same of a secret."""
 
-MANY = 32
-"""So many texts of one size are looked for one by one."""
+A_PAGE = 4096
+"""A text with more characters stands in no address."""
 
-MOST = 10_000
-"""A text in which values stand at more places says nothing to anybody without them."""
-
-CHUNK = 16_384
-"""So many places are looked at before another thread has its turn."""
-
-FEW = 64
-"""So many blocks of a text are looked for one by one."""
+MOST = 65_536
+"""Secrets with more characters are not looked for: nothing is told of what may have them."""
 
 SIGNS = punctuation + whitespace
 """What makes no longer word with anything around it."""
@@ -81,8 +81,17 @@ def redacted(text: str, values: Mapping[str, object], *, known: object) -> str:
     >>> redacted("no user 'Alice'", {"user_name": "Alice"}, known={})
     "no user '<user_name>'"
     """
-    kept = sorted(_found(_named({"": known}), text, LONG))
-    return _without(text, _unknown(_found(_named(values), text, LONG), kept))
+    read = text[:READ]
+    kept = sorted(_found(_named({"": known}), read))
+    starts, reach = [one[0] for one in kept], list(accumulate((one[1] for one in kept), max))
+    return _without(
+        text,
+        (
+            span
+            for span in _found(_named(values), read)
+            if not (place := bisect(starts, span[0])) or reach[place - 1] < span[1]
+        ),
+    )
 
 
 def without_secrets(text: str, arguments: Mapping[str, object], names: Collection[str]) -> str:
@@ -90,11 +99,13 @@ def without_secrets(text: str, arguments: Mapping[str, object], names: Collectio
     secrets = {name: arguments[name] for name in names if name in arguments}
     if not secrets:
         return text
-    parts: dict[Part, str] = {}
-    for part, name in _named(secrets).items():
+    parts, named = dict[Part, str](), _named(secrets)
+    if sum(len(part.text) for part in named) > MOST:
+        return f"(withheld: it may say {', '.join(f'<{name}>' for name in secrets)})"
+    for part, name in named.items():
         for other in (part.text,) if part.is_apart else _disguised(part.text):
             parts.setdefault(Part(other.translate(ALIKE), part.is_apart), name)
-    return _without(text, _found(parts, text.translate(ALIKE), SECRET))
+    return _without(text, _found(parts, text[:READ].translate(ALIKE), SECRET))
 
 
 def all_without_secrets(
@@ -104,20 +115,20 @@ def all_without_secrets(
     return without_secrets(BETWEEN.join(texts), arguments, names).split(BETWEEN) if texts else []
 
 
-def _without(text: str, spans: Iterable[Span]) -> str:
-    """The text with names in place of what stands at `spans`."""
+def _without(text: str, spans: Iterator[Span]) -> str:
+    """The text with names in place of what stands at `spans`, and no longer than is told."""
+    most = len(text) if len(text) <= READ else TOLD
     pieces: list[str] = []
-    at, found = 0, list(islice(spans, MOST + 1))
-    if len(found) > MOST:
-        names = ", ".join(f"<{name}>" for name in dict.fromkeys(name for _, _, name in found))
-        return f"(withheld: {names} in more than {MOST} places)"
+    at = 0
     # The longest of those that start together comes first, and all that overlap go as one: else
     # the end of a value would stay behind where another one begins in the middle of it.
-    for start, end, name in sorted(found, key=_first_and_longest):
-        if start >= at:
+    told = (span for span in spans if span[0] < most)
+    for start, end, name in sorted(told, key=_first_and_longest):
+        if at <= start:
             pieces += (text[at:start], f"<{name}>")
         at = max(at, end)
-    return "".join((*pieces, text[at:]))
+    left = len(text) - most
+    return "".join((*pieces, text[at:most], f"… ({left} more characters)" if left else ""))
 
 
 def _first_and_longest(span: Span) -> tuple[int, int]:
@@ -133,82 +144,45 @@ def _named(values: Mapping[str, object]) -> dict[Part, str]:
     return parts
 
 
-def _found(parts: Mapping[Part, str], text: str, most: int) -> Iterator[Span]:
-    """Where parts stand in a text; those with more than `most` characters by such pieces."""
-    alone, anywhere, long = dict[str, str](), dict[str, str](), dict[str, str]()
+def _found(parts: Mapping[Part, str], text: str, piece: int = LONG) -> Iterator[Span]:
+    """Where parts stand in a text; those that are longer than a piece by pieces."""
+    tokens: dict[tuple[str, ...], str] = {}
+    whole, long = dict[int, dict[str, str]](), dict[str, str]()
     for (literal, is_apart), name in parts.items():
-        if not literal:
-            continue
-        is_word = len(literal) < SHORT and literal.strip(SIGNS)
-        by_text = alone if is_apart or is_word else anywhere if len(literal) <= most else long
-        by_text.setdefault(literal, name)
-    yield from _alone(alone, text)
-    yield from _whole(anywhere, text)
-    yield from _pieces(long, text, most)
+        if is_apart or (len(literal) < SHORT and literal.strip(SIGNS)):
+            tokens.setdefault(tuple(TOKEN.findall(literal)), name)
+        elif len(literal) > piece:
+            long[literal] = name
+        elif literal:
+            whole.setdefault(len(literal), {})[literal] = name
+    if long:
+        whole[piece] = _pieces(long, text, piece) | whole.get(piece, {})
+    yield from _alone(tokens, text)
+    for size, wanted in whole.items():
+        begins = bytes(map(wanted.__contains__, _windows(text, size))) if wanted else b""
+        # what overlaps is one span
+        for run in re.finditer(b"\1(?:\0{0,%d}\1)*+" % max(size - 2, 0), begins):
+            yield run.start(), run.end() - 1 + size, wanted[text[run.start() : run.start() + size]]
 
 
-def _alone(texts: Mapping[str, str], text: str) -> Iterator[Span]:
-    """Where each of `texts` makes no longer word, and no longer number, with what is around it.
+def _pieces(texts: Mapping[str, str], text: str, size: int) -> dict[str, str]:
+    """What `size` characters in a row both have, the text and one of `texts`; with the name of it.
 
-    There are as many passes as they have numbers of tokens, which in a number are seven at most.
-    """
-    tokens = TOKEN.findall(text) if texts else []
-    there = set(tokens)
-    by_count: dict[int, dict[tuple[str, ...], str]] = {}
-    for literal, name in texts.items():
-        parts = tuple(TOKEN.findall(literal))
-        if there.issuperset(parts):
-            by_count.setdefault(len(parts), {})[parts] = name
-    starts = list(accumulate(map(len, tokens), initial=0)) if by_count else []
-    for count, wanted in by_count.items():
-        windows = zip(*(islice(tokens, first, None) for first in range(count)), strict=False)
-        for run in re.finditer(b"\1", _marked(map(wanted.__contains__, windows))):
-            place, end = run.start(), run.start() + count
-            yield starts[place], starts[end], wanted[tuple(tokens[place:end])]
-
-
-def _whole(texts: Mapping[str, str], text: str) -> Iterator[Span]:
-    """Where each of `texts` stands, with its name; what overlaps itself is one span."""
-    by_size: dict[int, dict[str, str]] = {}
-    for literal, name in texts.items():
-        by_size.setdefault(len(literal), {})[literal] = name
-    for size, wanted in by_size.items():
-        if len(wanted) > MANY:
-            yield from _at(wanted, text, size)
-            continue
-        for literal, name in wanted.items():
-            start = text.find(literal)
-            while start >= 0:
-                last = start
-                while (further := text.rfind(literal, last + 1, last + 2 * size - 1)) >= 0:
-                    last = further
-                yield start, last + size, name
-                start = text.find(literal, last + size)
-
-
-def _pieces(texts: Mapping[str, str], text: str, size: int) -> Iterator[Span]:
-    """Where `size` characters in a row are those of one of `texts`; each with its name.
-
-    In them is one of the blocks of half the size that the text is made of: what has none of these
-    is passed over. Only the pieces of the shorter of both are kept.
+    In them is one of the blocks of half the size that the long one is made of: only around those
+    that the text has is anything compared.
     """
     half = size // 2
-    blocks = {text[at : at + half] for at in range(0, len(text) - half + 1, half)}
-    near = {literal: name for literal, name in texts.items() if _has_one(literal, blocks, half)}
-    ours = set(_windows(text, size)) if sum(map(len, near)) > len(text) else None
+    blocks, windows = set(_windows(text, half)), set(_windows(text, size))
     wanted: dict[str, str] = {}
-    for literal, name in near.items():
-        pieces = _windows(literal, size)
-        common = pieces if ours is None else filter(ours.__contains__, pieces)
-        wanted |= dict.fromkeys(common, name)
-    return _at(wanted, text, size)
-
-
-def _has_one(literal: str, blocks: Collection[str], size: int) -> bool:
-    """Whether one of the blocks, of this size, stands in a text."""
-    if len(blocks) <= FEW:
-        return any(block in literal for block in blocks)
-    return any(map(blocks.__contains__, _windows(literal, size)))
+    for literal, name in texts.items():
+        around = {  # a set, as what repeats itself has the same again and again
+            literal[max(at - half, 0) : at + size]
+            for at in range(0, len(literal) - half + 1, half)
+            if literal[at : at + half] in blocks
+        }
+        pieces = (window for place in around for window in _windows(place, size))
+        wanted |= dict.fromkeys(filter(windows.__contains__, pieces), name)
+    return wanted
 
 
 def _windows(text: str, size: int) -> Iterator[str]:
@@ -217,32 +191,18 @@ def _windows(text: str, size: int) -> Iterator[str]:
     return map(text.__getitem__, map(slice, starts, ends))
 
 
-def _at(wanted: Mapping[str, str], text: str, size: int) -> Iterator[Span]:
-    """Where one of the texts stands that are wanted, all of one size; what overlaps is one span."""
-    if not wanted:
-        return
-    begins = _marked(map(wanted.__contains__, _windows(text, size)))
-    for run in re.finditer(b"\1(?:\0{0,%d}\1)*+" % max(size - 2, 0), begins):
-        start = run.start()
-        yield start, run.end() - 1 + size, wanted[text[start : start + size]]
+def _alone(texts: Mapping[tuple[str, ...], str], text: str) -> Iterator[Span]:
+    """Where each of `texts` makes no longer word, and no longer number, with what is around it.
 
-
-def _marked(are_there: Iterator[bool]) -> bytes:
-    """For each place 1 or 0."""
-    # in one go it would be one call of C, which no other thread can interrupt
-    return b"".join(iter(lambda: bytes(islice(are_there, CHUNK)), b""))
-
-
-def _unknown(spans: Iterable[Span], kept: Sequence[Span]) -> Iterable[Span]:
-    """Those that do not stand within a text that the reader knows."""
-    if not kept:
-        return spans
-    starts, reach = [one[0] for one in kept], list(accumulate((one[1] for one in kept), max))
-    return (
-        span
-        for span in spans
-        if not (place := bisect(starts, span[0])) or reach[place - 1] < span[1]
-    )
+    There are as many passes as they have numbers of tokens, which in a number are seven at most.
+    """
+    tokens = TOKEN.findall(text) if texts else []
+    starts = list(accumulate(map(len, tokens), initial=0))
+    for count in {len(literal) for literal in texts}:
+        windows = zip(*(islice(tokens, first, None) for first in range(count)), strict=False)
+        for place, window in enumerate(windows):
+            if window in texts:
+                yield starts[place], starts[place + count], texts[window]
 
 
 def _disguised(text: str) -> Iterator[str]:
@@ -251,10 +211,19 @@ def _disguised(text: str) -> Iterator[str]:
     yield from (text, text.strip(), escape(text), data.hex(), repr(data)[2:-1])
     for form in ("NFC", "NFD"):
         yield "".join(normalize(form, piece) for piece in STRETCH.findall(text))
-    for shift, cut in enumerate((0, 2, 3)):  # behind a name, as in "Basic", all are others
-        encoded = b64encode(bytes(shift) + data).decode().rstrip("=")
-        if len(encoded) > SECRET:
-            yield encoded[cut : len(encoded) - bool((shift + len(data)) % 3)]
+    yield from _encoded(data, 6, b64encode)
+    yield from _encoded(data, 5, b32encode)
+    if len(text) > SHORT:
+        yield from (text[::-1], " ".join(text), "-".join(text))
+
+
+def _encoded(data: bytes, bits: int, encode: Callable[[bytes], bytes]) -> Iterator[str]:
+    """Letters of so many bits each, which are others behind a name, as in "Basic"."""
+    for shift in range(bits if bits % 2 else bits // 2):
+        size = shift + len(data)
+        letters = encode(bytes(shift) + data)[-(-shift * 8 // bits) : size * 8 // bits]
+        if len(letters) >= SECRET:
+            yield letters.decode()
 
 
 def _parts(value: object, around: tuple[object, ...] = ()) -> Iterator[Part]:
@@ -266,10 +235,11 @@ def _parts(value: object, around: tuple[object, ...] = ()) -> Iterator[Part]:
             # as it is, and as Python, JSON and URLs have it
             yield from (Part(value), Part(repr(value)[1:-1]), Part(json.dumps(value)[1:-1]))
             yield Part(json.dumps(value, ensure_ascii=False)[1:-1])
-            yield from (Part(quote(value, safe, errors="replace")) for safe in ("", "/"))
-            yield Part(quote_plus(value, errors="replace"))
+            if len(value) <= A_PAGE:
+                yield from (Part(quote(value, safe, errors="replace")) for safe in ("", "/"))
+                yield Part(quote_plus(value, errors="replace"))
     elif isinstance(value, int | float) and not isinstance(value, Enum):
-        yield Part(str(value), is_apart=True)
+        yield from (Part(form, is_apart=True) for form in _printed(value))
     elif isinstance(value, bytes):
         yield from _parts(value.decode(errors="replace"))
         yield from map(Part, (repr(value)[2:-1], b64encode(value).decode()) if value else ())

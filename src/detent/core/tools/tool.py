@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import field, frozen
 from attrs.converters import optional
@@ -34,6 +35,8 @@ from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from detent.core.schema.conversion import Reader
+
+T = TypeVar("T", bound="Tool")
 
 
 @frozen
@@ -199,6 +202,17 @@ class Tool:
         """Whether the function can work on `state`: it wants none, this kind, or string keys."""
         wanted = self.signature.state
         return wanted is None or wanted.kind is State or isinstance(state, wanted.kind)
+
+
+def as_version(tool: T, version: str, **parts: object) -> T:
+    """The same tool, which counts as another version of it: one that a history tells of.
+
+    But for some `parts`, by their names.
+    """
+    same = copy(tool)  # not evolved: a class of tools may be made in a way of its own
+    for name, value in {**parts, "version": version}.items():
+        object.__setattr__(same, name, value)
+    return same
 
 
 def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:

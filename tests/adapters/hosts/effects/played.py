@@ -12,7 +12,8 @@ from attrs import define, field
 
 from detent import Agent
 from detent.adapters.hosts.channels import Channels
-from detent.adapters.hosts.effects.inside import MAIL, Inside, Json, new_run
+from detent.adapters.hosts.effects.contract import new_run
+from detent.adapters.hosts.effects.inside import MAIL, Inside, Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.journals import Journal
 
@@ -35,8 +36,8 @@ class Flight:
 class Played:
     """An engine in memory. `mail` takes what is said; `lost` names jobs whose worker dies.
 
-    Those of `unheard` were never begun by their worker, and those of `held` are not, before they
-    may.
+    Waits whose names begin with one of `endless` are over after all else. Those of `unheard` were
+    never begun by their worker, and those of `held` are not, before they may.
     """
 
     outside: Outside
@@ -47,6 +48,7 @@ class Played:
     history: list[Given] = field(factory=list)
     jobs: list[Json] = field(factory=list)
     length_max: int = 10_000
+    endless: tuple[str, ...] = ()
     _at: float = 1_800_000_000.0
 
     def now(self) -> float:
@@ -83,6 +85,8 @@ class Played:
 
     def sleep(self, name: str, until: float) -> Flight:
         """Is over when nothing else happens."""
+        if name.startswith(self.endless):
+            return Flight(asyncio.get_running_loop().create_future())
 
         async def sleep() -> None:
             await asyncio.sleep(0.01)

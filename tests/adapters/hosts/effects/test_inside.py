@@ -26,7 +26,7 @@ from detent.adapters.hosts.people import People
 from detent.approvals import pending
 from detent.core.errors import AgentChangedError
 from detent.core.storage.journal import event_to_json
-from detent.journals import Runs
+from detent.journals import AuditedJournal, EncryptedJournal, RedactedJournal, Runs
 from detent.machine import CancelRequested, Resumed, match_decision
 from detent.ports.journal import JournalDamagedError, JournalUnavailableError
 from tests.adapters.hosts.effects.played import Stage
@@ -366,8 +366,18 @@ def test_an_agent_with_hooks_is_refused() -> None:
     outer = Agent(chat_generator=ScriptedChatGenerator("x"), tools=[inner])
     for agent in (hooked, outer):
         with pytest.raises(EffectsRefusedError, match="mode='legs'"):
-            require_followable({"it": agent.assembly})
-    require_followable({"it": payer().assembly})
+            require_followable({"it": agent.assembly}, MemoryJournal())
+    require_followable({"it": payer().assembly}, MemoryJournal())
+
+
+def test_a_journal_that_seals_or_redacts_is_refused() -> None:
+    """The engine would keep what it conceals; also where another one stands around it."""
+    sealed = EncryptedJournal(MemoryJournal(), lambda text: text, lambda text: text)
+    redacted = RedactedJournal(MemoryJournal(), str.upper)
+    for journal in (sealed, redacted, AuditedJournal(sealed), AuditedJournal(redacted)):
+        with pytest.raises(EffectsRefusedError, match=r"conceals.*mode='legs'"):
+            require_followable({"it": payer().assembly}, journal)
+    require_followable({"it": payer().assembly}, AuditedJournal(MemoryJournal()))
 
 
 def test_a_failed_run_is_begun_again_behind_its_end() -> None:

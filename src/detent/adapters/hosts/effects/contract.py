@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from detent.adapters.agent.assembly import AssembledTool, Assembly, inner_hooks_of
 from detent.adapters.hosts.effects.rules import rules_fingerprint
+from detent.adapters.hosts.effects.versions import versions_of
 from detent.core.errors import AgentChangedError, DetentError
+from detent.core.machine.due import budgets_of
+from detent.core.run.effects import Policy
+from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
+from detent.core.storage.journal import run_to_json
 from detent.core.tools.version import hashed
+from detent.ports.journal import Journal, is_concealing
 
 
 class EffectsRefusedError(DetentError, ValueError):
-    """An agent has parts that cannot be followed once more by an engine: host it by legs."""
+    """An agent cannot be followed once more by an engine, or must not be: host it by legs."""
 
 
-def require_followable(assemblies: Mapping[str, Assembly[Any]]) -> None:
+def require_followable(assemblies: Mapping[str, Assembly[Any]], journal: Journal) -> None:
     """Raise EffectsRefusedError where an agent has hooks, or asks people by a UI of its own.
+
+    Or where the journal seals or redacts what is written to it: the engine is given the same.
 
     A hook may do what it likes each time that it is called, and an engine goes through a run once
     more whenever another worker takes it up. A UI would be asked by some worker, and who is at work
     there is for the engine to say: people are asked by whoever asks the host.
     """
+    if is_concealing(journal):
+        raise EffectsRefusedError(
+            f"the {type(journal).__name__} conceals what runs say, and with mode='effects' the "
+            "engine keeps all of it in its own database as it is: give the host a journal that "
+            "conceals nothing, where the engine itself may read what is said, or host by "
+            "mode='legs', where the engine is told the ids of runs alone"
+        )
     for name, assembly in assemblies.items():
         if assembly.hooks or inner_hooks_of(assembly.spec):
             raise EffectsRefusedError(
@@ -44,11 +59,22 @@ def _asks(assembly: Assembly[Any]) -> bool:
 def rules_of(spec: AgentSpec[Any]) -> str:
     """A digest of all by which a run is followed in an engine's history.
 
-    That is `rules_fingerprint`, and which tools are guarded: a policy that was not asked when the
-    history was written has no step in it.
+    That is `rules_fingerprint`, and what is owed at once: which tools are guarded, as a policy that
+    was not asked when the history was written has no step in it, and which of them by one policy
+    or budget, as they are judged one by one; and how many tools may run beside each other.
     """
-    guarded = {name: sorted(agent.guards) for name, agent in spec.agents.items()}
-    return hashed(rules_fingerprint(spec), sorted(spec.guards), guarded)[:16]
+    return hashed(rules_fingerprint(spec), *_owed_by(spec))[:16]
+
+
+def _owed_by(spec: AgentSpec[Any]) -> Iterator[object]:
+    policies = list[Policy]()
+    for name, policy in sorted(spec.guards.items()):
+        if not any(policy is one for one in policies):
+            policies.append(policy)
+        place = next(n for n, one in enumerate(policies) if one is policy)
+        yield (name, place, sorted(budgets_of(policy)))
+    yield spec.limits.parallel_tool_calls
+    yield {name: list(_owed_by(agent)) for name, agent in spec.agents.items()}
 
 
 def require_rules(spec: AgentSpec[Any], agent: str, run_id: str, rules: object) -> None:
@@ -58,3 +84,17 @@ def require_rules(spec: AgentSpec[Any], agent: str, run_id: str, rules: object) 
             f"run {run_id!r} was begun by an agent {agent!r} with the rules {rules!r:.40}, and "
             f"here it has {now!r}: go on with it by a worker that has the agent as it was"
         )
+
+
+def new_run(spec: AgentSpec[Any], agent: str, run: Run[Any], length: int) -> dict[str, Any]:
+    """What an engine is given when it begins with a run that has so many entries in the journal."""
+    stored = run_to_json(spec, run)
+    return {
+        "agent": agent,
+        "rules": rules_of(spec),
+        "versions": versions_of(spec),
+        "run_id": run.id,
+        "run": stored,
+        "length": length,
+        "events": [],
+    }

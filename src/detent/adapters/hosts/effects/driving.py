@@ -11,8 +11,10 @@ from attrs import frozen
 
 from detent.adapters.drivers.loading import loaded
 from detent.adapters.drivers.steps import NO_STEPS, Steps
-from detent.adapters.hosts.effects.inside import Json, new_run
+from detent.adapters.hosts.effects.contract import new_run
+from detent.adapters.hosts.effects.inside import Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions, versions_of
 from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.legs import AnyHandle
 from detent.adapters.hosts.looks import Looks
@@ -31,6 +33,8 @@ PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How long it is waited, again and again, until the journal shows what the run has heard."""
 FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
 """After how long the engine is told again of a run that stands still: at first, and at most."""
+ANEW = 1000
+"""Of so many runs it is known when they were asked anew."""
 
 
 class HistoryKeeper(Protocol):
@@ -58,8 +62,11 @@ class HistoryKeeper(Protocol):
         """
         ...
 
-    async def look(self, run: StoredRun) -> None:
-        """Have a run that stands still look whether somebody has written to the journal itself."""
+    async def look(self, run: StoredRun, versions: Versions = NO_VERSIONS) -> None:
+        """Have a run that stands still look whether somebody has written to the journal itself.
+
+        It goes on by these versions of its tools.
+        """
         ...
 
     async def disconnect(self) -> None:
@@ -103,6 +110,8 @@ class EffectsDriving:
         self.is_halted = False
         self._seen: dict[str, int] = {}
         self._told: dict[str, _Told] = {}
+        self._anew: dict[str, _Told] = {}
+        self._loop = asyncio.get_running_loop()
         self._clock = clock
 
     @property
@@ -154,10 +163,13 @@ class EffectsDriving:
             await asyncio.sleep(pause_s)
             events = await asked(partial(people.weigh, run.run_id, said))
             if isinstance(events, HostRefusal):
+                if events.why == "outdated":
+                    await self._asked_anew(run)
                 return events
             told = {
                 "id": self._chance.new_id(),
                 "events": [event_to_json(spec, event) for event in events],
+                "versions": versions_of(spec),
             }
             try:
                 if await self._heard(run, said, told):
@@ -179,6 +191,27 @@ class EffectsDriving:
         at = await asked(partial(loaded, self._reading.journal, spec, run.run_id))
         given = new_run(spec, run.agent, at.run, at.length) | {"events": told["events"]}
         return await self._engine.begin(given, is_again=True)
+
+    def outdated(self, run: StoredRun) -> None:
+        """A run waits with a question that is about another version of a tool; from any thread."""
+        asyncio.run_coroutine_threadsafe(self._asked_anew(run), self._loop)
+
+    async def _asked_anew(self, run: StoredRun) -> None:
+        """Have a run ask once more, by the tools that are here.
+
+        RULE: ever more rarely. While two releases are up, either finds the other's questions so.
+        """
+        told, now = self._anew.get(run.run_id, _Told(run.length)), self._clock.now()
+        if told.next_at > now or self.is_halted:
+            return
+        pause_s = min(2 * told.pause_s, LAST_PAUSE_S)
+        self._anew[run.run_id] = _Told(run.length, now + told.pause_s, pause_s)
+        while len(self._anew) > ANEW:
+            del self._anew[next(iter(self._anew))]
+        try:
+            await self._engine.look(run, versions_of(self._parts[run.agent].spec))
+        except Exception as error:  # noqa: BLE001 - the next one who reads it has it asked
+            self.faults.add(run.run_id, type(error).__name__)
 
     async def look(self) -> None:
         """Look once for runs at which nothing is at work, though something is owed to them."""

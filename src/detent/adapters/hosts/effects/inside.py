@@ -17,8 +17,14 @@ from typing import Any, Protocol, TypeAlias
 from attrs import define, field, frozen
 
 from detent.adapters.drivers.session import Session
-from detent.adapters.hosts.effects.contract import require_rules, rules_of
+from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.stored import report_from_json
+from detent.adapters.hosts.effects.versions import (
+    NO_VERSIONS,
+    Versions,
+    versions_in,
+    with_versions,
+)
 from detent.core.control.rebase import is_from_others, rebased, still_heard
 from detent.core.errors import DetentError
 from detent.core.machine.due import due
@@ -79,19 +85,6 @@ class History(Protocol):
         ...
 
 
-def new_run(spec: AgentSpec[Any], agent: str, run: Run[Any], length: int) -> Json:
-    """What an engine is given when it begins with a run that has so many entries in the journal."""
-    stored = run_to_json(spec, run)
-    return {
-        "agent": agent,
-        "rules": rules_of(spec),
-        "run_id": run.id,
-        "run": stored,
-        "length": length,
-        "events": [],
-    }
-
-
 @frozen
 class _EngineClock:
     engine: History
@@ -143,6 +136,8 @@ class Inside:
     spec: AgentSpec[Any]
     given: Json
     engine: History
+    _own: AgentSpec[Any] = field(init=False)
+    _versions: Versions = field(init=False)
     _session: Session[Any] = field(init=False)
     _base: Run[Any] = field(init=False)
     _length: int = field(init=False)
@@ -156,6 +151,8 @@ class Inside:
     def __attrs_post_init__(self) -> None:
         given = self.given
         require_rules(self.spec, given["agent"], given["run_id"], given["rules"])
+        self._own, self._versions = self.spec, given["versions"]
+        self.spec = with_versions(self._own, self._versions)
         self._base = run_from_json(self.spec, given["run"])
         self._length = self._sent = given["length"]
         self._lost = dict(given.get("lost", {}))
@@ -198,8 +195,8 @@ class Inside:
     def _handed_on(self) -> Json:
         run = run_to_json(self.spec, self._base)
         events = [one.told for one in self._happened]
-        new = {"run": run, "length": self._length, "events": events, "lost": self._lost}
-        return self.given | new
+        behind = {"run": run, "length": self._length, "events": events, "lost": self._lost}
+        return self.given | behind | {"versions": self._versions}
 
     def _leave_mail(self) -> None:
         if self._mail is not None:
@@ -239,17 +236,16 @@ class Inside:
         """A job, which carries what no other one does, or all that may not be written yet."""
         name = RECORD if effect is None else effect.key.to_text()
         since = self._length if is_whole or effect is None else max(self._sent, self._length)
-        at = self.engine.now()
-        job = {
+        job: Json = {
             **{what: self.given[what] for what in ("agent", "rules", "run_id")},
-            "at": at,
+            "at": self.engine.now(),
             "length": since,
             "events": [one.told for one in self._happened[since - self._length :]],
             "effect": None if effect is None else name,
             "look": effect is None and self._looks,
         }
         future = self.engine.begin(name, job, is_once=isinstance(effect, RunTool))
-        return _Flight(effect, future, self.length, tries=tries, at=at)
+        return _Flight(effect, future, self.length, tries=tries, at=job["at"])
 
     def _drop(self, name: str) -> None:
         self.engine.drop(self._flights.pop(name).future)
@@ -267,14 +263,22 @@ class Inside:
                 self._landed(name, self._flights[name])
 
     def _landed(self, name: str, flight: _Flight) -> None:
-        """Take in what came of a job."""
-        effect, came = flight.effect, flight.future.result()
+        """Take in what came of a job, or that a wait is over."""
+        effect = flight.effect
         if isinstance(effect, WaitUntil):
             del self._flights[name]
             now, number = self.engine.now(), self.engine.number()
             self._session.land(effect, ClockTicked(max(now, effect.at), number))
         elif flight.is_pause:
             self._flights[name] = self._flight(effect, is_whole=True, tries=flight.tries)
+        else:
+            self._came(name, flight, flight.future.result())
+
+    def _came(self, name: str, flight: _Flight, came: Json) -> None:
+        self._follow_by(versions_in(came, flight.effect))
+        effect = flight.effect  # as it is owed by these
+        if name not in self._flights:  # it is owed no longer
+            self._written(flight.until if "report" in came else 0)
         elif "missed" in came:
             del self._flights[name]
             self._sent = self._length
@@ -300,6 +304,27 @@ class Inside:
             if effect is not None:
                 self._session.land(effect, report_from_json(self.spec, effect, came["report"]))
 
+    def _follow_by(self, versions: Versions) -> None:
+        """Go on by these versions of tools, which a worker has, or a host.
+
+        RULE: they come from the history. What was judged of another version fits no longer, and is
+        judged anew; no process finds that out by looking at the tools that it has itself.
+        """
+        new = {name: versions.get(name, one) for name, one in self._versions.items()}
+        if new != self._versions:
+            run = self.run
+            self._versions, self.spec = new, with_versions(self._own, new)
+            self._begin_anew(run)
+
+    def _begin_anew(self, run: Run[Any], *still: Event) -> None:
+        """Go on with the run as it is now; what is under way, and still owed, stays so."""
+        self._session = self._new_session(run)
+        self._session.feed(*still)
+        owed = {effect.key.to_text() for effect in due(self.spec, self.run)}
+        for name in [one for one in self._flights if one != RECORD and one not in owed]:
+            self._drop(name)
+        self._begin()  # what is under way is so for the new session
+
     def _pause(self, name: str, flight: _Flight) -> None:
         """A worker could not begin: the journal is away, or another job is to come first."""
         pause_s = min(FIRST_PAUSE_S * 2 ** min(flight.tries, DOUBLINGS), LAST_PAUSE_S)
@@ -319,6 +344,7 @@ class Inside:
         before = self.run
         if said.get("look"):
             self._looks = True
+            self._follow_by(said.get("versions", NO_VERSIONS))
             return True
         if "never_ran" in said and not self._was_lost(said):
             return False
@@ -327,7 +353,10 @@ class Inside:
             if said.get("is_late"):
                 events = [event for event, _ in still_heard(self.spec, before, events)]
             self._session.feed(*events)
-        return self.run is not before
+        is_heard = self.run is not before
+        if not is_heard:  # it is about the question as whoever speaks sees it
+            self._follow_by(said.get("versions", NO_VERSIONS))
+        return is_heard
 
     def _was_lost(self, said: Json) -> bool:
         """Whether the job of which its worker says that it never ran is the one that is lost.
@@ -362,11 +391,6 @@ class Inside:
         for event in heard:
             run = step(self.spec, run, event)
         self._base, self._length, self._happened = run, self._length + len(heard), []
-        self._session = self._new_session(run)
         still = [one for before, one, after in rebased(self.spec, run, own) if after is not before]
-        self._session.feed(*still)
         self._sent = self._length
-        owed = {effect.key.to_text() for effect in due(self.spec, self.run)}
-        for name in [one for one in self._flights if one != RECORD and one not in owed]:
-            self._drop(name)
-        self._begin()  # what is under way is so for the new session
+        self._begin_anew(run, *still)

@@ -25,10 +25,12 @@ from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.inside import Json
 from detent.adapters.hosts.effects.stored import report_to_json
+from detent.adapters.hosts.effects.versions import versions_of
 from detent.adapters.hosts.reading import asked
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.logs import LOGGER, logging_observers
 from detent.core.errors import StoredDataError
+from detent.core.machine.beginning import may_begin
 from detent.core.machine.delegation import wrap_event
 from detent.core.machine.due import due
 from detent.core.run.effects import Effect, EffectKey, RunTool
@@ -117,7 +119,8 @@ class Outside:
         """What came of a job: a report; or what has kept it from being begun, or reported.
 
         It raises nothing, as an engine would only do it again: the run knows when to do so. A tool
-        is not begun unless `begins` says so.
+        is not begun unless `begins` says so. RULE: nor is it where what has let it run does so no
+        longer, by the tool and the clock here: then it never ran, and is judged anew.
         """
         try:
             parts = await self._parts_of(job)
@@ -131,8 +134,11 @@ class Outside:
         effect = _owed(parts.spec, came, job["effect"])
         if effect is None:
             return await self._not_owed(parts, job)
-        if begins is not None and is_tool(job) and not await begins():
-            return _never_ran(parts.spec, job["effect"])
+        if isinstance(effect, RunTool):
+            if begins is not None and not await begins():
+                return _never_ran(parts, job["effect"])
+            if not may_begin(parts.spec, came, effect, parts.assembly.clock.now()):
+                return _never_ran(parts, job["effect"]) | {"versions": versions_of(parts.spec)}
         try:
             return await self._performed(parts, came, effect)
         except Exception as error:  # noqa: BLE001 - a tool may have done its work
@@ -164,7 +170,7 @@ class Outside:
         if not is_tool(job) or job["agent"] not in self._parts:
             return None
         if "later" in came:  # it was not begun: nobody else can know
-            came = _never_ran(self._parts[job["agent"]].spec, job["effect"])
+            came = _never_ran(self._parts[job["agent"]], job["effect"])
         wrapped = came.get("wrapped")
         if wrapped is None:
             return None
@@ -174,15 +180,16 @@ class Outside:
     async def _not_owed(self, parts: EffectParts, job: Json) -> Json:
         """The run has moved past it while the job was on its way: a tool has not run here.
 
-        What keeps anything else from being performed is said, if others have written it.
+        What keeps anything else from being performed is said, if others have written it. A policy
+        is not to be asked, perhaps, by the tools that are here.
         """
         if is_tool(job):
-            return _never_ran(parts.spec, job["effect"])
+            return _never_ran(parts, job["effect"])
         try:
             came = await self._written(parts, job | {"look": True})
         except Exception as error:  # noqa: BLE001 - nothing has begun
             return _later(job, error)
-        return came if isinstance(came, dict) else LATER
+        return came if isinstance(came, dict) else LATER | {"versions": versions_of(parts.spec)}
 
     async def _performed(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Json:
         spec, run_id = parts.spec, run.id
@@ -300,9 +307,9 @@ def _owed(spec: AgentSpec[Any], run: Run[Any], name: str) -> Effect | None:
     return next((one for one in due(spec, run) if one.key.to_text() == name), None)
 
 
-def _never_ran(spec: AgentSpec[Any], name: str) -> Json:
-    key = EffectKey.from_text(name)
-    event = ToolNeverRan(CallRef(key.turn, key.place), key.attempt)
+def _never_ran(parts: EffectParts, name: str) -> Json:
+    key, spec = EffectKey.from_text(name), parts.spec
+    event = ToolNeverRan(CallRef(key.turn, key.place), key.attempt, parts.assembly.clock.now())
     report = {"detent": "report", "effect": name, "event": event_to_json(spec, event)}
     wrapped = event_to_json(spec, wrap_event(key.path, event))
     return {"report": report, "wrapped": wrapped, "never_ran": True}

@@ -17,6 +17,7 @@ from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.inside import Inside, Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions
 from detent.adapters.hosts.engines.dbos_follow import SAID, TOPIC, DBOSHistory
 from detent.adapters.hosts.engines.dbos_process import VERSION, launch
 from detent.adapters.hosts.engines.host import EngineUnavailableError
@@ -256,10 +257,11 @@ class DBOSEffects:
         if status.status == "PENDING":  # and not in the queue
             await self._client.resume_workflow_async(workflow_id, queue_name=self._queue)
 
-    async def look(self, run: StoredRun) -> None:
+    async def look(self, run: StoredRun, versions: Versions = NO_VERSIONS) -> None:
         """Hand on a run that nobody follows; one that somebody does looks at the journal."""
         workflow_id = await asked(partial(self._id_of, run.run_id))
-        await self._client.send_async(workflow_id, {"look": True}, TOPIC)
+        said = {"look": True, "versions": dict(versions)}
+        await self._client.send_async(workflow_id, said, TOPIC)
         await self._handed_on(run.run_id, workflow_id)
 
     def _id_of(self, run_id: str) -> str:

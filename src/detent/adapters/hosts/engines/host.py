@@ -7,6 +7,8 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeAlias, TypedDict
 
+from attrs import evolve
+
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.hosts.effects.contract import require_followable
@@ -75,7 +77,8 @@ class EngineHost(StoredHost):
     processes must reach the same journal.
 
     Raises:
-        EffectsRefusedError: by effects, when it is opened: an agent has hooks.
+        EffectsRefusedError: by effects, when it is opened: an agent has hooks, or the journal seals
+            or redacts what it keeps.
         EngineUnavailableError: nobody answers where the engine should be, when it is opened.
         ValueError: the journal has no claims, there is no agent, or `running` is below 1.
     """
@@ -123,7 +126,7 @@ class EngineHost(StoredHost):
 
     async def _open_effects(self, looks: Looks) -> EffectsDriving:
         assemblies = {name: legs.assembly for name, legs in self._legs.items()}
-        require_followable(assemblies)
+        require_followable(assemblies, self._journal)
         parts = await asked(
             lambda: {name: EffectParts(one, one.current_spec) for name, one in assemblies.items()}
         )
@@ -131,7 +134,9 @@ class EngineHost(StoredHost):
         self._effects = await self._effects_engine(parts, outside)
         await self._effects.connect(works=self._works)
         given = (self._reading, looks, outside, self._effects, self._clock, self._chance)
-        return EffectsDriving(parts, *given)
+        driving = EffectsDriving(parts, *given)
+        self._reading = evolve(self._reading, outdated=driving.outdated)
+        return driving
 
     async def _effects_engine(
         self, parts: Mapping[str, EffectParts], outside: Outside

@@ -25,6 +25,7 @@ from temporalio.worker import Worker
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.inside import Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside, is_tool
+from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions
 from detent.adapters.hosts.engines.temporal_follow import (
     BEGUN,
     EFFECT,
@@ -266,10 +267,11 @@ class TemporalEffects:
         if agent in self._parts:
             require_rules(self._parts[agent].spec, agent, run_id, memo.get("rules"))
 
-    async def look(self, run: StoredRun) -> None:
+    async def look(self, run: StoredRun, versions: Versions = NO_VERSIONS) -> None:
         """A signal. A workflow that is not there has ended."""
         try:
-            await self._client.get_workflow_handle(_id_of(run.run_id)).signal(LOOK)
+            handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(_id_of(run.run_id))
+            await handle.signal(LOOK, dict(versions))
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise

@@ -149,6 +149,6 @@ class DetentEffects:
         return await heard
 
     @workflow.signal(name=LOOK)
-    def look(self) -> None:
-        """Somebody may have written to the journal itself."""
-        self._engine.mail.put_nowait(({"look": True}, None))
+    def look(self, versions: dict[str, str]) -> None:
+        """Somebody may have written to the journal itself, or has other versions of the tools."""
+        self._engine.mail.put_nowait(({"look": True, "versions": versions}, None))

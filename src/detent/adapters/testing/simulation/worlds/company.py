@@ -277,7 +277,7 @@ class CompanyWorld:
     def _open(self, number: int, keeper: Keeper, lease: Lease, clock: Clock) -> None:
         journal = self._journal(number)
         at = self._load(journal, number)
-        recorder = Recorder(journal, self._spec, clock, at, CHECKPOINT_ENTRIES, holds=lease)
+        recorder = Recorder(journal, self._spec, clock, at, CHECKPOINT_ENTRIES, lease=lease)
         if at.length == 0:
             at_once(recorder.begin(at.run))
         session = Session(self._spec, at.run, clock=clock, record=recorder, missed=recorder.missed)

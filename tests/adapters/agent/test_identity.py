@@ -1,0 +1,245 @@
+"""Which run it is: the second of its id, the last of its thread, and how its claim is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AlwaysAskPolicy,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    SQLiteJournal,
+    ToolCall,
+    tool,
+)
+from detent.journals import (
+    DirectoryJournal,
+    EncryptedJournal,
+    Journal,
+    PostgresJournal,
+    RedactedJournal,
+    RunQuery,
+    Runs,
+    StoredRun,
+    ThreadNotEndedError,
+)
+from detent.models import ChatGeneratorError, ModelFailure
+from detent.ports.claims import Claims
+from detent.ports.journal import Checkpoint, Entry, JournalConflictError
+from detent.ports.listing import ALL_RUNS
+from detent.testing import ManualClock
+
+
+class PlainJournal:
+    """A store of one's own, which keeps claims and does not look at them when it is written to."""
+
+    def __init__(self) -> None:
+        self.journal = MemoryJournal()
+        self.claims: Claims = PlainClaims(self.journal.claims)
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        bare = [Entry(e.position, e.at, e.kind, e.status, e.body, e.listing) for e in entries]
+        self.journal.append(run_id, bare, checkpoint)
+
+    def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
+        """As the port says."""
+        return self.journal.read(run_id, start)
+
+    def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:
+        """As the port says."""
+        return self.journal.checkpoints(run_id)
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """As the port says, without the times at which runs began."""
+        return [
+            StoredRun.listed(one.run_id, one.length, one.status, one.at, one.listing)
+            for one in self.journal.runs(query)
+        ]
+
+    def delete(self, run_id: str) -> None:
+        """As the port says."""
+        self.journal.delete(run_id)
+
+
+class PlainClaims:
+    """Claims that promise nothing of appends."""
+
+    is_shared = False
+
+    def __init__(self, claims: Any) -> None:
+        self.find, self.swap = claims.find, claims.swap
+        self.owner, self.keep = claims.owner, claims.keep
+
+
+MAKERS: dict[str, Callable[[Path], Journal]] = {
+    "memory": lambda path: MemoryJournal(),
+    "directory": lambda path: DirectoryJournal(path / "runs"),
+    "sqlite": lambda path: SQLiteJournal(path / "runs.db"),
+    "encrypted": lambda path: EncryptedJournal(
+        SQLiteJournal(path / "runs.db"), bytes.swapcase, bytes.swapcase
+    ),
+    "redacted": lambda path: RedactedJournal(MemoryJournal(), lambda text: text),
+    "own": lambda path: PlainJournal(),
+}
+
+
+@pytest.fixture(params=[*MAKERS, "postgres"])
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Journal:
+    """A store of each kind."""
+    if request.param != "postgres":
+        return MAKERS[request.param](tmp_path)
+    journal = PostgresJournal(request.getfixturevalue("postgres_url"))
+    for run in journal.runs():
+        journal.delete(run.run_id)
+    return journal
+
+
+class Till:
+    """Pays, and is at work with each until it is let go."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.begun = {"Ann": Event(), "Bob": Event()}
+        self.go_on = {"Ann": Event(), "Bob": Event()}
+        self.came: dict[str, object] = {}
+        self.paid: list[str] = []
+
+    def drive(self, who: str) -> None:
+        """Run until it ends; the run pays twice."""
+
+        @tool
+        def pay(to: str) -> str:
+            """Pay."""
+            self.begun[to].set()
+            assert self.go_on[to].wait(30)
+            self.paid.append(to)
+            return f"{to} was paid"
+
+        pays = [ToolCall("pay", {"to": who}), ToolCall("pay", {"to": who}, "again")]
+        agent = Agent(
+            chat_generator=ScriptedChatGenerator(*pays, "done"), tools=[pay], journal=self.journal
+        )
+        try:
+            self.came[who] = agent.run(who, run_id="order").text
+        except JournalConflictError as error:
+            self.came[who] = error
+
+    def begin(self, who: str) -> Thread:
+        """In a thread, until a tool is at work."""
+        thread = Thread(target=self.drive, args=[who])
+        thread.start()
+        assert self.begun[who].wait(30)
+        return thread
+
+
+def test_what_came_of_a_run_that_is_deleted_is_not_written_to_the_next_of_its_id(
+    journal: Journal,
+) -> None:
+    """Its driver hears that it is deleted before the next tool; the new run goes its own way."""
+    till = Till(journal)
+    ann = till.begin("Ann")
+    Runs(journal, Agent(chat_generator=ScriptedChatGenerator()).spec).delete("order")
+    bob = till.begin("Bob")
+
+    till.go_on["Ann"].set()
+    ann.join(30)
+    entries = list(journal.read("order"))
+    till.go_on["Bob"].set()
+    bob.join(30)
+
+    assert not any(entry.kind == "ToolReturned" for entry in entries)
+    assert "somebody has deleted this run" in str(till.came["Ann"])
+    assert (till.came["Bob"], till.paid) == ("done", ["Ann", "Bob", "Bob"])
+
+
+def test_what_came_of_a_run_that_is_deleted_is_not_told_to_a_longer_one(journal: Journal) -> None:
+    """Which awaits the outcome of a call that looks the same."""
+    till = Till(journal)
+    ann = till.begin("Ann")
+    journal.delete("order")
+    bob = till.begin("Bob")
+    till.go_on["Bob"].set()
+    bob.join(30)
+    length = len(list(journal.read("order")))
+
+    till.go_on["Ann"].set()
+    ann.join(30)
+
+    assert isinstance(till.came["Ann"], JournalConflictError)
+    assert (len(list(journal.read("order"))), till.paid) == (length, ["Bob", "Bob", "Ann"])
+
+
+def agent_at(journal: Journal, at: float, *script: Any) -> Agent[Any]:
+    """An agent whose clock says so."""
+    chat = ScriptedChatGenerator(*script)
+    return Agent(chat_generator=chat, journal=journal, clock=ManualClock(at))
+
+
+def test_a_thread_goes_on_behind_the_run_that_began_last_by_any_clock(journal: Journal) -> None:
+    """The clock of who began the first of them is an hour ahead."""
+    agent_at(journal, 4600.0, "1").run("one", thread_id="alice")
+    agent_at(journal, 1000.0, "2").run("two", thread_id="alice")
+    agent_at(journal, 1010.0, "3").run("three", thread_id="alice")
+
+    last = agent_at(journal, 900.0, "4").run("four", thread_id="alice")
+
+    assert [one.text for one in last.messages] == [
+        "one", "1", "two", "2", "three", "3", "four", "4",
+    ]  # fmt: skip
+
+
+def test_any_run_of_a_thread_that_has_not_ended_keeps_the_thread(journal: Journal) -> None:
+    """Whatever its writer's clock said."""
+
+    @tool
+    def pay() -> str:
+        """Pay."""
+        raise AssertionError("nobody has allowed it")
+
+    agent_at(journal, 4600.0, "1").run("one", thread_id="alice")
+    chat, clock = ScriptedChatGenerator(ToolCall("pay")), ManualClock(1000.0)
+    asking = Agent(
+        chat_generator=chat,
+        tools=[pay],
+        journal=journal,
+        clock=clock,
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+    )
+    waiting = asking.run("two", thread_id="alice", run_id="second", raise_at_break_point=False)
+    assert waiting.pending
+
+    with pytest.raises(ThreadNotEndedError) as refused:
+        agent_at(journal, 1010.0, "3").run("three", thread_id="alice")
+    assert refused.value.run_id == "second"
+
+
+def test_a_late_retry_does_not_become_the_last_run_of_its_thread(journal: Journal) -> None:
+    """It had failed, and the thread has gone on since."""
+    gone = ChatGeneratorError(ModelFailure("authentication", "nobody may"))
+    with pytest.raises(ChatGeneratorError):
+        agent_at(journal, 1000.0, gone).run("one", thread_id="alice", run_id="first")
+    agent_at(journal, 1010.0, "2").run("two", thread_id="alice")
+    agent_at(journal, 1020.0, "late").resume("first")
+
+    last = agent_at(journal, 1030.0, "3").run("three", thread_id="alice")
+
+    said = [one.text for one in last.messages]
+    assert (said[-4:], "late" in said) == (["two", "2", "three", "3"], False)
+
+
+def test_no_run_shares_its_claim_with_a_thread(journal: Journal) -> None:
+    """Any text is the id of a run, but for what begins as the names of threads do."""
+    done = agent_at(journal, 1000.0, "1").run("one", run_id="thread alice", thread_id="alice")
+    assert done.text == "1"
+
+    with pytest.raises(ValueError, match="run_id must not begin as the names of threads do"):
+        agent_at(journal, 1000.0, "1").run("one", run_id="\x1fthread alice")
