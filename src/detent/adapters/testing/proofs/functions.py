@@ -132,7 +132,7 @@ def _functions_of(value: Any, names: Collection[str], depth: int = 3) -> Iterato
         part = getattr_static(value, name, None)
         part = getattr(part, "__func__", part)  # of a class or static method
         if isinstance(part, property | cached_property):
-            part = part.fget if isinstance(part, property) else part.func
+            part = getattr(part, "fget" if isinstance(part, property) else "func")
         is_method = isinstance(part, FunctionType) and not isinstance(value, type | ModuleType)
         yield from _functions_of(MethodType(part, value) if is_method else part, names, depth - 1)
 
