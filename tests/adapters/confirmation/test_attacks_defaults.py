@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import pytest
@@ -25,7 +25,7 @@ from detent import (
     create_tool_from_function,
     tool,
 )
-from detent.approvals import CallRule, RuleList
+from detent.approvals import AskWhen, CallRule, RuleList
 
 NUMBERS = count(1)
 
@@ -118,6 +118,99 @@ def test_what_is_left_out_is_shown_as_it_will_be() -> None:
     assert shown_and_run(One | dict[str, int], {"z": 1})[:2] == ([{"z": 1}], [{"z": 1}])
     each = shown_and_run(list[One | Two], [{}, {"b": 3}])
     assert each[:2] == ([[{"a": 1}, {"b": 3}]], [[One(1), Two(3)]])
+
+
+class Card(BaseModel):
+    """The first way to pay."""
+
+    kind: Literal["card"] = "card"
+    amount: int = 5
+
+
+class Wire(BaseModel):
+    """The other one, which pydantic prefers where there is an account."""
+
+    kind: Literal["wire"] = "wire"
+    amount: int = 9000
+    iban: str = "DE0"
+
+
+class Payment(BaseModel):
+    """Either."""
+
+    means: Card | Wire
+
+
+class Aliased(BaseModel):
+    """A field that has two names."""
+
+    model_config = {"populate_by_name": True}
+
+    payee: str = Field("Ann", alias="recipient")
+
+
+def test_another_kind_than_the_one_that_was_shown_does_not_run() -> None:
+    """Though the class would have taken what was written for another one."""
+    shown, ran, _ = shown_and_run(Payment, {"means": {"iban": "Mallory"}})
+
+    assert shown == [{"means": {"iban": "Mallory", "kind": "card", "amount": 5}}]
+    assert ran == [Payment(means=Card())]
+
+
+def test_another_name_of_a_field_puts_nothing_in_the_place_of_what_was_shown() -> None:
+    """The name of the schema counts, under which its default was shown."""
+    shown, ran, _ = shown_and_run(Aliased, {"payee": "Mallory"})
+
+    assert shown == [{"payee": "Mallory", "recipient": "Ann"}]
+    assert ran == [Aliased(recipient="Ann")]
+
+
+class AsksAbove:
+    """A policy in the form of the seeds, which hears what was decided."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def should_ask(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> bool:
+        """Whether the amount is above 100."""
+        return bool(tool_params.get("amount", 0) > 100)
+
+    def update_after_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any], result: Any
+    ) -> None:
+        """Note the arguments."""
+        self.heard.append(tool_params)
+
+
+def test_a_policy_sees_the_default_that_will_be_used() -> None:
+    """In a predicate, and in the form of the seeds; what it hears later has it as well."""
+    paid: list[int] = []
+
+    @tool
+    def pay(amount: int = 900) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    own = AsksAbove()
+    for policy in (AskWhen(lambda arguments: arguments.get("amount", 0) > 100), own):
+        model = ScriptedChatGenerator(ToolCall("pay", {}), "done")
+        rules = {"pay": policy}
+        agent = Agent(
+            chat_generator=model,
+            tools=[pay],
+            confirmation_strategies=rules,
+            journal=MemoryJournal(),
+        )
+        agent.run("go", run_id="r", raise_at_break_point=False)
+        assert paid == []
+        (call,) = agent.pending("r")
+        agent.decide("r", call.reject())
+        agent.resume("r")
+
+    assert own.heard == [{"amount": 900}]
 
 
 def greedy(ran: list[Any], others: list[str]) -> Callable[..., str]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypedDict, get_type_hints
+from typing import Annotated, Any, Generic, TypedDict, TypeVar, get_type_hints
+
+import pytest
+import typing_extensions
+from pydantic import BaseModel, RootModel
 
 from detent import ChatMessage, ToolCall
 from detent.core.tools.masking import MASK, SecretParameter, masked_in, with_secrets_marked
@@ -73,9 +77,62 @@ class Lost:
 
 def test_a_record_with_a_secret_field_is_secret_as_a_whole() -> None:
     """However deep, and though the class contains itself."""
-    declared = {"a": Login, "b": dict[str, Door], "c": Login | None, "d": str, "e": Lost}
+    declared = {"a": Login, "b": dict[str, Door], "c": Login | None, "d": str}
 
     assert masked_in(declared, {}) == {"a", "b", "c"}
+
+
+def test_what_cannot_be_told_is_secret() -> None:
+    """Nobody knows what it has."""
+    assert masked_in({"a": Lost}, {}) == {"a"}
+
+
+T = TypeVar("T")
+Pin = Annotated[str, SecretParameter]
+Alias = typing_extensions.TypeAliasType("Alias", Pin)
+Plain = typing_extensions.TypeAliasType("Plain", str)
+
+
+class PinRoot(RootModel[Pin]):
+    """A model that is its one value."""
+
+
+class Keys(typing_extensions.TypedDict):
+    """The one that pydantic asks for on older Pythons."""
+
+    pin: Pin
+
+
+class Around(BaseModel, Generic[T]):
+    """Something around something."""
+
+    inner: T
+    again: Around[T] | None = None
+
+
+def local_model() -> Any:
+    """A model whose annotations have names that are known in a function alone."""
+    local_pin = Pin
+
+    class Local(BaseModel):
+        pin: local_pin
+
+    return Local
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [PinRoot, Keys, Around[Pin], Around[Keys], Alias, list[Alias], local_model()],
+    ids=str,
+)
+def test_a_mark_is_found_whatever_its_type_is_wrapped_in(kind: Any) -> None:
+    """What pydantic and `typing_extensions` make of a type hides no mark."""
+    assert masked_in({"it": kind}, {}) == {"it"}
+
+
+def test_what_has_no_mark_is_shown_whatever_it_is_wrapped_in() -> None:
+    """Being followed makes nothing secret."""
+    assert masked_in({"a": Plain, "b": Around[int], "c": RootModel[list[str]]}, {}) == frozenset()
 
 
 def test_what_only_looks_like_a_reference_marks_nothing() -> None:

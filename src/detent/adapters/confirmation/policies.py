@@ -147,7 +147,7 @@ class AskWhen(Rule):
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask the predicate."""
-        return _verdict(self.predicate(_params(call)), self.reason)
+        return _verdict(self.predicate(with_defaults(call, tool)), self.reason)
 
 
 @frozen
@@ -258,7 +258,9 @@ class Judging:
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it."""
-        return _verdict(self.policy.should_ask(tool.name, tool.description, _params(call)), "")
+        return _verdict(
+            self.policy.should_ask(tool.name, tool.description, with_defaults(call, tool)), ""
+        )
 
 
 def policy_from(value: object) -> Policy:
@@ -387,10 +389,6 @@ def _verdict(asks: object, reason: str) -> Judgement:
 
 async def _awaited(asks: Awaitable[object], reason: str) -> Verdict:
     return cast(Verdict, _verdict(await asks, reason))
-
-
-def _params(call: ToolCall) -> dict[str, Any]:
-    return cast("dict[str, Any]", thaw(call.arguments))
 
 
 def _key(tool_name: str, tool_params: Params) -> str:

@@ -17,8 +17,9 @@ from detent.core.run.effects import AskHuman, Policy
 from detent.core.run.events import Event
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
+from detent.core.tools.defaults import with_defaults
 from detent.core.tools.wording import Wording
-from detent.core.values.frozen import FrozenDict, thaw
+from detent.core.values.frozen import FrozenDict
 from detent.ports.confirmation import (
     ConfirmationStrategy,
     ConfirmationUI,
@@ -71,7 +72,8 @@ class Rules:
             policy = rules.learners.get(name, rules.learners.get("*"))
             if policy is not None and name in agent.tools:
                 answer = result_for(done.decision, done.by)
-                details = (agent.tools[name].description, thaw(done.call.arguments), answer)
+                tool = agent.tools[name]
+                details = (tool.description, with_defaults(done.call, tool), answer)
                 later = policy.update_after_confirmation(name, *details)
                 if isawaitable(later):
                     in_background(later).result()

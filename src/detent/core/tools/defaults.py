@@ -1,4 +1,9 @@
-"""Defaults: what a tool takes for the arguments that a call leaves out."""
+"""Defaults: what a tool takes for the arguments that a call leaves out.
+
+RULE: what people are shown, policies judge and decisions are bound to is what runs. So a call runs
+with what its schema says stands for what it leaves out, and never as it was written: what reads it,
+a class or another program, may have other defaults, or take what is left out for another choice.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +26,21 @@ def with_defaults(call: ToolCall, tool: Tool) -> dict[str, Any]:
     The function's own default comes before what the schema says: it is what will be used. One
     without a form in JSON is shown as the name of its type.
     """
-    schema = tool.spec.parameters
-    whole = cast("dict[str, Any]", _Filling(schema).filled(thaw(call.arguments), schema))
     own = tool.defaults.items()
-    return whole | {name: value for name, value in own if name not in call.arguments}
+    return _filled(call, tool) | {name: x for name, x in own if name not in call.arguments}
+
+
+def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
+    """The arguments of a call as `with_defaults`, but for those that the function itself has."""
+    if not tool.has_schema_defaults:
+        return call.arguments
+    left = tool.defaults.keys() - call.arguments.keys()
+    return {name: x for name, x in _filled(call, tool).items() if name not in left}
+
+
+def _filled(call: ToolCall, tool: Tool) -> dict[str, Any]:
+    schema = tool.spec.parameters
+    return cast("dict[str, Any]", _Filling(schema).filled(thaw(call.arguments), schema))
 
 
 class _Filling:

@@ -16,6 +16,7 @@ from detent.core.state.keys import Write
 from detent.core.state.live import PendingWrites, live_state
 from detent.core.state.state import BaseState, State
 from detent.core.tools import wording
+from detent.core.tools.defaults import arguments_to_run
 from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.masking import masked
 from detent.core.tools.redaction import all_without_secrets, redacted, without_secrets
@@ -140,7 +141,7 @@ class Invocation:
         converted: dict[str, object] = {}
         readers = self.tool.readers
         call = without_hidden(self.call, self.tool) if self.tool.hidden else self.call
-        for name, value in call.arguments.items():
+        for name, value in arguments_to_run(call, self.tool).items():
             try:
                 converted[name] = readers.get(name, as_it_is)(value, name)
             except ConversionError as error:

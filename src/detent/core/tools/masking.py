@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from attrs import evolve
 
@@ -44,15 +44,38 @@ def masked_in(declared: Mapping[str, Any], parameters: Mapping[str, Any]) -> fro
 def _is_marked(kind: Any, around: tuple[object, ...]) -> bool:
     parts = get_args(kind)
     if get_origin(kind) is Annotated:
-        return any(
-            note is SecretParameter or isinstance(note, SecretParameter) for note in parts[1:]
-        ) or _is_marked(parts[0], around)
-    known = class_of(kind)
-    if known not in around and (is_typeddict(known) or _is_record(known)):
+        return any(map(_is_mark, parts[1:])) or _is_marked(parts[0], around)
+    known = get_origin(kind) or class_of(kind)
+    if known not in around:
         around = (*around, known)
-        with suppress(NameError):  # of a name that is nowhere nothing is known
-            parts += tuple(get_type_hints(known, include_extras=True).values())
+        parts += _parts_of(known)
     return any(_is_marked(part, around) for part in parts)
+
+
+def _is_mark(note: object) -> bool:
+    return note is SecretParameter or isinstance(note, SecretParameter)
+
+
+def _parts_of(kind: Any) -> tuple[Any, ...]:
+    """The types that a type is made of: those of its fields, or what it is another name for.
+
+    RULE: where they cannot be told, they are secret. pydantic knows those of its classes itself,
+    also where a name in them stands in a function, or for a type that was filled in.
+    """
+    if hasattr(kind, "__value__"):  # an alias: ``type Pin = …``
+        return (kind.__value__,)
+    fields: Mapping[str, Any] | None = getattr(kind, "__pydantic_fields__", None)
+    if fields is not None:
+        noted = tuple(Annotated[(one.annotation, None, *one.metadata)] for one in fields.values())
+        with suppress(NameError):
+            noted += tuple(get_type_hints(kind, include_extras=True).values())
+        return noted
+    if not (hasattr(kind, "__required_keys__") or _is_record(kind)):  # the first: a TypedDict
+        return ()
+    try:
+        return tuple(get_type_hints(kind, include_extras=True).values())
+    except NameError:
+        return (Annotated[object, SecretParameter],)
 
 
 def _is_record(kind: Any) -> bool:

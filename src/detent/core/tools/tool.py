@@ -158,6 +158,11 @@ class Tool:
         return FrozenDict({k: json_of(v) for k, v in own.items() if k not in self.hidden})
 
     @cached_property
+    def has_schema_defaults(self) -> bool:
+        """Whether its schema says, however deep, what stands for something that is left out."""
+        return _has_default(self.parameters)
+
+    @cached_property
     def version(self) -> str:
         """A digest of all of it that decides what a call does: another one, another tool."""
         return hashed(*self._parts())
@@ -229,6 +234,13 @@ def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:
             "names: leave out all but one of each, or rename it, @tool(name='…')"
         )
     return FrozenDict({item.name: item for item in listed})
+
+
+def _has_default(schema: object) -> bool:
+    """Whether a schema may have a default: a property of that name counts as well."""
+    if isinstance(schema, Mapping):
+        return "default" in schema or any(map(_has_default, schema.values()))
+    return isinstance(schema, list | tuple) and any(map(_has_default, schema))
 
 
 def hidden_parameters(signature: Signature, inputs: Iterable[Input]) -> frozenset[str]:
