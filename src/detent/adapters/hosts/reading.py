@@ -32,6 +32,10 @@ from detent.ports.results import AgentResult
 T = TypeVar("T")
 
 PAGE = 100
+FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
+"""After how long the same run is asked anew again: at first, and at most."""
+ASKED_RUNS = 1000
+"""Of so many runs it is known when they were asked anew."""
 
 
 async def asked(call: Callable[[], T]) -> T:
@@ -39,17 +43,11 @@ async def asked(call: Callable[[], T]) -> T:
     return await asyncio.wrap_future(in_another_thread(call))
 
 
-FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
-"""After how long the same run is asked anew again: at first, and at most."""
-ASKED_RUNS = 1000
-"""Of so many runs it is known when they were asked anew."""
-
-
 def nobody_asks(run: StoredRun) -> None:
     """Whoever goes on with the run next asks anew."""
 
 
-def _is_outdated(listed: StoredRun, spec: AgentSpec[Any], run: Run[Any]) -> bool:
+def _waits_outdated(listed: StoredRun, spec: AgentSpec[Any], run: Run[Any]) -> bool:
     return listed.status == "waiting" and any(isinstance(one, Judge) for one in due(spec, run))
 
 
@@ -92,7 +90,7 @@ class Reading:
     def _read(self, listed: StoredRun, length: int | None = None) -> HostedRun:
         spec = self._legs_of(listed).assembly.current_spec
         run: Run[Any] = loaded(self.journal, spec, listed.run_id, length).run
-        if length is None and _is_outdated(listed, spec, run):
+        if length is None and _waits_outdated(listed, spec, run):
             self.outdated(listed)
         return HostedRun(listed, run, pending(spec, run))
 
@@ -102,7 +100,7 @@ class Reading:
 
     def _is_outdated(self, listed: StoredRun) -> bool:
         spec = self._legs_of(listed).assembly.current_spec
-        return _is_outdated(listed, spec, loaded(self.journal, spec, listed.run_id).run)
+        return _waits_outdated(listed, spec, loaded(self.journal, spec, listed.run_id).run)
 
     async def verify(self, run_id: str) -> RunProof:
         """As the port says."""
