@@ -112,10 +112,12 @@ class Around(BaseModel, Generic[T]):
 
 def local_model() -> Any:
     """A model whose annotations have names that are known in a function alone."""
-    local_pin = Pin
+
+    class LocalPin(BaseModel):
+        pin: Pin
 
     class Local(BaseModel):
-        pin: local_pin
+        inner: LocalPin
 
     return Local
 
