@@ -215,3 +215,30 @@ def test_nothing_of_a_run_prints_it(pin: object) -> None:
     stored = ChatMessage.from_dict(result.messages[1].to_dict())
     assert PIN in str(stored.tool_calls[0].arguments["pin"])
     assert PIN not in printed(stored)
+
+
+def test_a_default_that_is_secret_is_told_by_no_error_and_no_reason() -> None:
+    """It is as secret as one that a model has sent."""
+
+    @tool
+    def sign(key: Annotated[str, SecretParameter] = PIN) -> str:
+        """Sign."""
+        raise RuntimeError(f"the key {key} is refused")
+
+    model = ScriptedChatGenerator(ToolCall("sign", {}), "done")
+    policy = AskWhen(lambda arguments: True, "the key is geheim-4711")
+    agent = Agent(
+        chat_generator=model,
+        tools=[sign],
+        journal=MemoryJournal(),
+        confirmation_strategies={"sign": policy},
+    )
+    agent.run("go", run_id="r", raise_at_break_point=False)
+    (call,) = agent.pending("r")
+    agent.decide("r", call.confirm())
+    result = agent.resume("r")
+
+    assert PIN not in str(call.reason)
+    told = [one.text for message in result.messages for one in message.tool_call_results]
+    assert "is refused" in told[0]
+    assert PIN not in told[0]

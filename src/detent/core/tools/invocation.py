@@ -16,7 +16,7 @@ from detent.core.state.keys import Write
 from detent.core.state.live import PendingWrites, live_state
 from detent.core.state.state import BaseState, State
 from detent.core.tools import wording
-from detent.core.tools.defaults import arguments_to_run
+from detent.core.tools.defaults import arguments_to_run, with_defaults
 from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.masking import masked
 from detent.core.tools.redaction import all_without_secrets, redacted, without_secrets
@@ -173,7 +173,7 @@ class Invocation:
             for key in sorted(keys - {"messages"})
             if self.state.holds(key)
         }
-        sent = self.call.arguments
+        sent = with_defaults(self.call, self.tool)
         known = {name: value for name, value in sent.items() if name not in self.tool.masked}
         text = without_secrets(text, sent, self.tool.masked)
         return redacted(text, held, known=known)
