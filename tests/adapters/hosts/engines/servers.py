@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Protocol
 
+import httpx
 import pytest
 from attrs import define, field
 
@@ -37,6 +38,20 @@ def wait_for(port: int) -> None:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def wait_for_answer(url: str) -> None:
+    """Until it answers: a server of Temporal listens before it takes calls."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            httpx.get(url, timeout=1).raise_for_status()
+        except httpx.HTTPError:
             if time.monotonic() > end:
                 raise
             time.sleep(0.05)
@@ -68,6 +83,7 @@ class EngineServer:
     program: list[str]
     ports: tuple[int, ...]
     folder: Path
+    probe: str | None = None
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def start(self) -> None:
@@ -78,6 +94,8 @@ class EngineServer:
             )
         for port in self.ports:
             wait_for(port)
+        if self.probe is not None:
+            wait_for_answer(self.probe)
 
     def kill(self) -> None:
         """As the machine's power cut does: what a program has begun in its place, too."""
@@ -96,7 +114,8 @@ def temporal_server(folder: Path) -> EngineServer:
     options = ["--headless", "--ip", "127.0.0.1", "--log-level", "error", "--port", rpc]
     options += ["--http-port", http, "--metrics-port", metrics]
     options += ["--db-filename", str(folder / "temporal.db")]
-    return EngineServer([str(program), "server", "start-dev", *options], ports[:1], folder)
+    probe = f"http://127.0.0.1:{http}/api/v1/system-info"
+    return EngineServer([str(program), "server", "start-dev", *options], ports[:1], folder, probe)
 
 
 def restate_server(folder: Path) -> EngineServer:
