@@ -266,11 +266,11 @@ def secrets(size: int) -> list[str]:
 
 @pytest.mark.parametrize("text", ["a" * SIZE, " ".join(secrets(32_000))], ids=["none", "all"])
 def test_many_secrets_are_looked_for_together(text: str) -> None:
-    """A search for each of them takes a minute."""
+    """A search for each of them takes a minute, and all together half a second, or two if traced."""
     began = process_time()
     left = redacted(text, {"it": [*secrets(32_000), *range(10_000, 20_000)]}, known={})
 
-    assert process_time() - began < MOMENT_S
+    assert process_time() - began < 10 * MOMENT_S
     assert "<it>" not in left or not set(secrets(32_000)) & set(re.split("<it>| ", left))
 
 
