@@ -62,6 +62,10 @@ READ_ONLY = (
     ": it, its folder or the disk may only be read here, or it is not there; what a writer that "
     "crashed has left beside it, in a file -wal, can be read where its folder may be written"
 )
+IS_FOLDER = (
+    "it is a folder; name a file in it, such as runs.db, or keep runs in the folder itself by a "
+    "DirectoryJournal"
+)
 TEXT = partial(str, encoding="utf-8", errors="replace")
 """What is no text any more is read as another one, and so found to be damaged."""
 
@@ -145,6 +149,8 @@ class SQLiteFile:
         elif _is_passing(error):
             kind = JournalUnavailableError
         why = f"{error}{READ_ONLY if _is_read_only(error) else ''}"
+        if Path(self._path).is_dir():
+            kind, why = JournalError, IS_FOLDER
         return kind(f"the journal {self._path} could not be {done}: {why}")
 
     def _leave_to_parent(self) -> None:
