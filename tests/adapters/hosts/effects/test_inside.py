@@ -231,6 +231,9 @@ def test_a_tool_whose_worker_died_is_asked_about() -> None:
         assert sorted(DONE) == ["pay 1", "pay 2"]  # it is known to be lost, and was not begun again
         late = stage.engine.outside.late(job, came)
         assert late is not None
+        missed = stage.engine.outside.late(job, {"missed": {"at": 1, "events": []}})
+        assert missed is not None  # what others have written has kept it from being begun
+        assert missed["never_ran"] == late["never_ran"]
         answer = asyncio.get_running_loop().create_future()
         await stage.engine.mail.put((late, answer))
         assert await answer  # that one never ran, so that it is begun again

@@ -1,8 +1,9 @@
 """Runs on a host whose workers are killed and frozen, and whose server and network fail.
 
-``python3 dev.py crashes [HOST [ROUNDS [SEED]]]`` says how often what was done, and what of it was
-repeated, lost, or begun again though nobody had looked. HOST is "local", "dbos", "temporal",
-"restate", "temporal-effects" or "dbos-effects", or "all" of them.
+``python3 dev.py crashes [HOST [ROUNDS [SEED [WHATS]]]]`` says how often what was done, and what of
+it was repeated, lost, or begun again though nobody had looked. HOST is "local", "dbos", "temporal",
+"restate", "temporal-effects" or "dbos-effects", or "all" of them. WHATS are the ways to die, with
+commas between them; all of them unless it is said.
 
 A run calls two tools in each turn, of which one is settled while the other one is at work. A worker
 is killed, frozen and woken, or cut from its server for a while, without a word or with one; or the
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -57,6 +58,10 @@ def working(
             yield process
         finally:
             process.kill()
+
+
+class NeverBegunError(Exception):
+    """The first worker has ended before anything has happened to it, which says nothing of runs."""
 
 
 def paid_in(folder: Path) -> list[str]:
@@ -137,7 +142,9 @@ def played(host: str, what: str, seed: int) -> Counter[str]:
     ):
         folder = Path(name)
         with working(site, folder, rule, is_wired=what == "cut") as first:
-            until((folder / "ready").exists, folder)
+            until(lambda: first.poll() is not None or (folder / "ready").exists(), folder)
+            if first.poll() is not None:
+                raise NeverBegunError((folder / "workers.log").read_text()[-3000:])
             asyncio.run(begun(site, folder, rule))
             number = chance.randrange(1, PAYMENTS - 2)
             until(lambda: len(paid_in(folder)) >= number, folder)
@@ -188,25 +195,32 @@ def gone(
     return site.network.heal
 
 
-def main(host: str = "all", rounds: str = "4", seed: str = "0") -> None:
+def main(
+    host: str = "all", rounds: str = "4", seed: str = "0", whats: str = ",".join(WHATS)
+) -> None:
     """Play rounds, and say what came of them."""
     hosts = ("local", *ENGINES, *EFFECTS) if host == "all" else (host,)
-    bad = [matrix(one, int(rounds), int(seed)) for one in hosts]
+    bad = [matrix(one, int(rounds), int(seed), whats=whats.split(",")) for one in hosts]
     sys.exit(any(bad))
 
 
-def matrix(host: str, rounds: int, seed: int, played: Round = played) -> bool:
+def matrix(
+    host: str, rounds: int, seed: int, played: Round = played, whats: Sequence[str] = WHATS
+) -> bool:
     """Play rounds on one host, and say whether anything was not as it should be."""
     total = Counter[str]()
     for number in range(rounds):
-        what = WHATS[number % len(WHATS)]
+        what = whats[number % len(whats)]
         try:
             total += played(host, what, seed + number)
         except TimeoutError as error:
             total["stuck"] += 1
             print(host, what, "stands still in round", number, error)  # noqa: T201 - a command
+        except NeverBegunError as error:
+            total["unbegun"] += 1
+            print(host, what, "has not begun in round", number, error)  # noqa: T201 - as above
         print(host, number + 1, dict(total), flush=True)  # noqa: T201 - as above
-    bad = {name: total[name] for name in ("repeated", "lost", "silent", "stuck")}
+    bad = {name: total[name] for name in ("repeated", "lost", "silent", "stuck", "unbegun")}
     print(host, bad, flush=True)  # noqa: T201 - as above
     return any(bad.values())
 

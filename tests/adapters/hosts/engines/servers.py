@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import time
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Protocol
@@ -20,15 +21,23 @@ import pytest
 from attrs import define, field
 
 PATIENCE_S = 60.0
+OWN_PORTS = range(16_000, 32_000)
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens at."""
+    """Ports that nobody listens at.
+
+    They are not among those that a system gives away by itself. One of these may be another
+    server's own before ours has begun to listen at it, and whoever waits for ours finds that one.
+    """
+    ports = list[int]()
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        while len(ports) < count:
+            port = random.choice(OWN_PORTS)  # noqa: S311 - no secret
+            with suppress(OSError):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                ports.append(port)
+    return ports
 
 
 def wait_for(port: int) -> None:

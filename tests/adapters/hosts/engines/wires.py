@@ -19,6 +19,7 @@ class Network:
     _is_whole: threading.Event = field(factory=threading.Event)
     _is_refusing: bool = False
     _is_ended: bool = False
+    _cut_at: tuple[bytes, ...] = ()
     _ways: dict[int, socket.socket] = field(factory=dict)
     _ends: set[socket.socket] = field(factory=set)
 
@@ -39,6 +40,18 @@ class Network:
         self._is_refusing = not is_silent
         if not is_silent:
             self._drop()
+
+    def cut_behind(self, *texts: bytes) -> None:
+        """Be cut, silently, once one connection has brought all of these, in their order.
+
+        What has brought the last one arrives; nobody hears what is answered.
+        """
+        self._cut_at = texts
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether nothing comes through."""
+        return not self._is_whole.is_set()
 
     def heal(self) -> None:
         """Let everything through again. What was silent goes on, with what was sent meanwhile."""
@@ -81,7 +94,7 @@ class Network:
             with closing(far), self._known(near, far):
                 back = threading.Thread(target=self._carry, args=(far, near), daemon=True)
                 back.start()
-                self._carry(near, far)
+                self._carry(near, far, brought=0)
                 back.join()
 
     @contextmanager
@@ -92,11 +105,26 @@ class Network:
         finally:
             self._ends.difference_update(ends)
 
-    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+    def _carry(
+        self, source: socket.socket, target: socket.socket, brought: int | None = None
+    ) -> None:
         with suppress(OSError):
             while data := source.recv(SIZE):
                 self._is_whole.wait()
+                if brought is not None:
+                    brought = self._look(data, brought)
                 target.sendall(data)
         for end in (source, target):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+
+    def _look(self, data: bytes, brought: int) -> int:
+        """How many of the texts a connection has brought."""
+        texts = self._cut_at
+        while brought < len(texts) and texts[brought] in data:
+            data = data[data.index(texts[brought]) + len(texts[brought]) :]
+            brought += 1
+        if texts and brought == len(texts):
+            self._cut_at = ()
+            self.cut(is_silent=True)
+        return brought

@@ -169,7 +169,7 @@ class Outside:
         """
         if not is_tool(job) or job["agent"] not in self._parts:
             return None
-        if "later" in came:  # it was not begun: nobody else can know
+        if "later" in came or "missed" in came:  # it was not begun: nobody else can know
             came = _never_ran(self._parts[job["agent"]], job["effect"])
         wrapped = came.get("wrapped")
         if wrapped is None:

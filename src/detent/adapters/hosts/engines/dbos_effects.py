@@ -132,21 +132,25 @@ class DBOSEffects:
     async def _followed(self, given: Json) -> Inside:
         """Follow a run to its end. Its claim is ours meanwhile."""
         lease: Lease = await self._here(self._claimed(given["run_id"]))
+        workflow_id = dbos.DBOS.workflow_id or ""
         engine: DBOSHistory | None = None
         try:
-            workflow_id = dbos.DBOS.workflow_id or ""
             recorded = await self._here(self._recorded(workflow_id))
             engine = DBOSHistory(recorded, self._performed, partial(self._late, workflow_id))
             await engine.open()
             inside = await self._inside(given, engine)
             await inside.follow()
             await engine.answer()
-            return inside
+        except BaseException:
+            if engine is not None and not self._is_ending:
+                await self._here(self._left(workflow_id, engine.left()))
+            raise
         finally:
             if engine is not None:
                 engine.leave(is_ending=self._is_ending)
             with suppress(JournalError):  # then it lapses
                 await self._here(in_event_loop(lease.release_steps()))
+        return inside
 
     async def _inside(self, given: Json, engine: DBOSHistory) -> Inside:
         """One that follows a run. Where its agent has changed, the run stands still."""
@@ -187,9 +191,22 @@ class DBOSEffects:
             return await self._outside.perform(job)
 
     async def _late(self, workflow_id: str, job: Json, came: Json) -> None:
-        """Another execution has the run: it hears what a tool has done here."""
+        """Another execution has the run: it hears what a tool has done here.
+
+        That a tool never ran is said once, whoever knows it, and however often the run is followed.
+        """
         if (late := self._outside.late(job, came)) is not None:
-            await self._here(self._client.send_async(workflow_id, late, TOPIC))
+            unrun = late.get("never_ran")
+            key = None if unrun is None else f"{workflow_id} {unrun}"
+            send = self._client.send_async(workflow_id, late, TOPIC, idempotency_key=key)
+            await self._here(send)
+
+    async def _left(self, workflow_id: str, left: Json) -> None:
+        """An execution leaves a run: whoever has it now hears that."""
+        try:
+            await self._client.send_async(workflow_id, left, TOPIC)
+        except Exception as error:  # noqa: BLE001 - people are asked about what is lost, then
+            LOGGER.warning("run %s could not be left: %s", workflow_id, type(error).__name__)
 
     async def disconnect(self) -> None:
         """Begin nothing more, hear out what is at work for a while, and leave the rest."""

@@ -6,7 +6,8 @@ that is to begin behind a step of another execution may have begun there, and is
 And where several are under way, or somebody has spoken, a step says what came first.
 
 RULE: an execution that is not the owner any more can record nothing: DBOS sees to that. What it
-has recorded nothing of, but done, it tells the one that is.
+has recorded nothing of, but done, it tells the one that is. And it says that it has left, and which
+tools it has begun: all others that were its own to begin have never run.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ T = TypeVar("T")
 TOPIC, BEGUN, HEARD, ORDER, SAID = "said", "begun", "heard", "order", "said"
 LONG_S = 365 * 86400.0
 LOST = "the worker that was at work on it is gone"
+NOT_BEGUN: Json = {"later": "the execution that was to begin it has left"}
 
 Perform: TypeAlias = Callable[[Json], Awaitable[Json]]
 """Performs a job, in any thread's event loop."""
-Tell: TypeAlias = Callable[[Json, Json], Awaitable[object]]
+Tell: TypeAlias = Callable[[Json, Json], Coroutine[Any, Any, object]]
 """Tells a run what came of a job for which nobody waits any longer."""
 
 
@@ -89,6 +91,10 @@ class DBOSHistory:
     _said: dict[str, bool] = field(init=False, factory=dict)
     _tasks: set[asyncio.Task[Any]] = field(init=False, factory=set)
     _tools: set[asyncio.Task[Any]] = field(init=False, factory=set)
+    _is_left: bool = field(init=False, default=False)
+    _at_work: list[list[Any]] = field(init=False, factory=list)
+    _behind: dict[str, list[Json]] = field(init=False, factory=dict)
+    _left: dict[str, list[list[Any]]] = field(init=False, factory=dict)
     _random: random.Random = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -119,10 +125,17 @@ class DBOSHistory:
     def begin(self, name: str, job: Json, *, is_once: bool) -> _Step:
         """A step."""
         by = self._by
+        if is_once and by != self._mine:
+            self._behind.setdefault(by, []).append(job)
+            self._say_of_left(by, job)
 
         async def perform() -> Json:
             if is_once and by != self._mine:
                 return {"lost": LOST}
+            if is_once and self._is_left:
+                raise DBOSWorkflowConflictIDError(DBOS.workflow_id or "")
+            if is_once:
+                self._at_work.append(_place(job))
             return await self._perform(job)
 
         return self._step(name, perform, job, is_once=is_once)
@@ -155,10 +168,13 @@ class DBOSHistory:
         async def recorded() -> Json:
             try:
                 done: Json = await reserved.run_async({"name": name}, made_by)
-            except DBOSWorkflowConflictIDError:
+            except (Exception, DBOSWorkflowConflictIDError):  # which is no Exception
                 if made and job is not None:
                     await self._tell(job, made[0])
                 raise
+            if job is not None and _place(job) in self._at_work:
+                self._at_work.remove(_place(job))
+            self._require_ours(reserved.step_id, done)
             return done
 
         step = _Step(reserved.step_id, self._begun(recorded()))
@@ -167,11 +183,41 @@ class DBOSHistory:
             step.task.add_done_callback(self._tools.discard)
         return step
 
+    def _require_ours(self, number: int, step: Json) -> None:
+        """Make sure that nobody else has made a step since this execution has begun.
+
+        DBOS gives its owner's steps to an execution that has lost the run, and would let it follow
+        along for ever. It is to leave, and to say so.
+        """
+        if step["by"] != self._mine and number not in self._recorded:
+            raise DBOSWorkflowConflictIDError(DBOS.workflow_id or "")
+
     def _begun(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def left(self) -> Json:
+        """What the next execution is to hear of this one, which begins no tool from now on."""
+        self._is_left = True
+        return {"events": [], "left": self._mine, "begun": list(self._at_work)}
+
+    def _hear_left(self, said: Json) -> None:
+        """An execution has left: what is lost behind it, and was not begun, has never run."""
+        by = said["left"]
+        self._left[by] = said["begun"]
+        for job in self._behind.get(by, ()):
+            self._say_of_left(by, job)
+
+    def _say_of_left(self, by: str, job: Json) -> None:
+        """Have the run hear that a tool never ran, if whoever was to begin it has left without.
+
+        RULE: it is lost first, and begun again behind a step of ours. So whoever comes after us
+        finds that it may have begun here.
+        """
+        if by in self._left and _place(job) not in self._left[by]:
+            self._begun(self._tell(job, NOT_BEGUN))
 
     def leave(self, *, is_ending: bool) -> None:
         """Leave what is under way to the next execution; unless this worker is ending, tools go on.
@@ -209,9 +255,12 @@ class DBOSHistory:
         what = ORDER if len(steps) > 1 else HEARD
 
         counted: Json = await reserved.run_async({"name": what}, self._say(names))
+        self._require_ours(reserved.step_id, counted)
         self._count(counted)
         came: list[str] = counted["came"]
         await asyncio.wait([futures[name].task for name in came])
+        if MAIL in came and "left" in (said := mail.task.result() or {}):
+            self._hear_left(said)
         return came
 
     def _count(self, step: Json) -> None:
@@ -227,6 +276,11 @@ class DBOSHistory:
     def drop(self, future: Any) -> None:
         """Cancel it; nobody asks what comes of that."""
         _cancel(future.task)
+
+
+def _place(job: Json) -> list[Any]:
+    """What tells a job from others of its run."""
+    return [job["effect"], job["at"]]
 
 
 def _ignore(task: asyncio.Task[Any]) -> None:
