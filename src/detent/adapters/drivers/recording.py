@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from detent.adapters.drivers.company.forks import require_own
+from detent.adapters.drivers.company.forks import ForkedRunError
 from detent.adapters.drivers.company.marks import is_awaited, outcomes_of
 from detent.adapters.drivers.loading import (
     STARTED,
@@ -127,6 +127,7 @@ class Recorder:
         self._holds = holds  # the lease: whoever can still write has not dropped the run
         self._quiet = listing
         self._listed: Listing | None = None  # as far as this recorder knows
+        self._ear: Ear | None = None
 
     @property
     def length(self) -> int:
@@ -135,7 +136,12 @@ class Recorder:
 
     def listen(self, run_id: str, tell: Callable[[], object]) -> Ear:
         """Have `tell` called, in any thread, when somebody else has written to the run."""
-        return listen(self._journal, run_id, tell, self)
+        self._ear = listen(self._journal, run_id, tell, self)
+        return self._ear
+
+    def write_in_place(self) -> None:
+        """From now on, write in the thread that records: it belongs to the run, and may wait."""
+        self._submit = None
 
     def begin(self, run: Run[Any]) -> Steps[None]:
         """Write down a run to which nothing has happened yet.
@@ -148,7 +154,7 @@ class Recorder:
             names = {"name": quiet.agent, "thread_id": quiet.thread_id}
             said = {what: name for what, name in names.items() if name}
             start = {**start_data(self._spec, run), **said}
-            yield from self._write(run, [(STARTED, start)])
+            yield from self._write(run, status_of(run), [(STARTED, start)])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
@@ -172,16 +178,17 @@ class Recorder:
                 may_wait = True
         if marked is not None:
             marked[0]["mark"] = progress_mark(marked[1])
+        status = status_of(run)
         position = self._length + len(new)
         count = position - self._known.position
         is_early = count < self._enough or (run.slots and count < 2 * self._enough)
         if is_early and not (self._quiet.thread_id and run.outcome is not None):
             # between turns a run is small: that is waited for
-            return self._write(run, new, may_wait=may_wait)
+            return self._write(run, status, new, may_wait=may_wait)
         data, rest = checkpoint_data(self._spec, run, self._known)
         whole = Checkpoint(position, MappingProxyType(data))
         known = Known(position, lists_in(run.state)), max(self._every, rest // CHARACTERS)
-        return self._write(run, new, whole, known, may_wait=may_wait)
+        return self._write(run, status, new, whole, known, may_wait=may_wait)
 
     def missed(self, run: Run[S], held: Sequence[Event]) -> Steps[list[Folded[S]]]:
         """What was said in other processes to `run`, which is as this recorder has left it.
@@ -260,18 +267,19 @@ class Recorder:
             at = Loaded(run, start + len(entries))
             with suppress(JournalConflictError):  # as above
                 other = Recorder(self._journal, self._spec, self._clock, at)
-                yield from other._write(run, new)
+                yield from other._write(run, status_of(run), new)
                 return
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> Steps[None]:
         """Write down that a breakpoint keeps `held` from happening."""
         places = [list(place_of(effect)) for effect in held]
         data = {"held": places, "about_to": describe_effects(held)}
-        return self._write(run, [(STOPPED, data)])
+        return self._write(run, status_of(run), [(STOPPED, data)])
 
     def _write(
         self,
         run: Run[Any],
+        status: str,
         new: Sequence[tuple[str, Mapping[str, Any]]],
         checkpoint: Checkpoint | None = None,
         known: tuple[Known, int] | None = None,
@@ -279,8 +287,9 @@ class Recorder:
         may_wait: bool = False,
     ) -> Steps[None]:
         """Write entries; then this recorder knows that they are there, and `known` as well."""
-        require_own(run.id, self._pid)
-        status, at, length = status_of(run), self._clock.now(), self._length
+        if self._pid != os.getpid():
+            raise ForkedRunError(run.id, self._pid)
+        at, length = self._clock.now(), self._length
         listing, change = self._listed, None
         if run.labels != self._quiet.labels:  # and so what is listed is not this one any more
             self._quiet = evolve(self._quiet, labels=run.labels)
@@ -303,8 +312,7 @@ class Recorder:
                 return self._write_steps(append, after)
             except (*INTERRUPTIONS, GeneratorExit) as error:
                 return self._write_steps(append, after, error)
-            self._take_in(after)
-            announce(run.id, self)
+            self._take_in(run.id, after)
             return NO_STEPS
         return self._write_steps(append, after)
 
@@ -340,13 +348,14 @@ class Recorder:
             pause_s *= 2
         if interruption is not None:
             self.interruptions.append(_shown(interruption))
-        self._take_in(after)
-        announce(append[0], self)
+        self._take_in(append[0], after)
 
-    def _take_in(self, after: _Knowledge) -> None:
+    def _take_in(self, run_id: str, after: _Knowledge) -> None:
         self._length, self._listed, known = after
         if known is not None:
             self._known, self._enough = known
+        if self._ear is None or not self._ear.is_alone:
+            announce(run_id, self)
 
     def _has(self, append: Append) -> bool:
         """Whether the journal has these entries at their place."""

@@ -14,10 +14,20 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any
 
-from detent.ports.journal import Checkpoint, Entry, JournalDamagedError, listing_after
+from attrs import frozen
+
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    JournalConflictError,
+    JournalDamagedError,
+    listing_after,
+    require_next,
+    texts_of,
+)
 from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun, page_of
 
 CODES: Mapping[str, bytes] = {
@@ -50,6 +60,14 @@ OPEN = "INSERT OR REPLACE INTO runs VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?)"
 LENGTHEN = "UPDATE runs SET length = ? WHERE run_id = ?"
 LISTING = "SELECT agent, thread_id, wake_at, pending, crc32, labels FROM runs WHERE run_id = ?"
 LISTED = "UPDATE runs SET wake_at = ?, pending = ?, crc32 = ?, labels = ? WHERE run_id = ?"
+LENGTHS = """
+SELECT COALESCE(MAX(position) + 1, 0), (SELECT length FROM runs WHERE run_id = ?)
+FROM entries WHERE run_id = ?
+"""
+AT_ONCE = 8
+"""So many entries of one append can be inserted by one statement. A turn seldom has more."""
+INSERT = "INSERT INTO entries VALUES "
+ROW = "(?, ?, ?, ?, ?, ?, ?)"
 RUNS = """
 SELECT position, entries.at, kind, entries.status, data, entries.crc32, runs.*
 FROM runs {} LEFT JOIN entries ON entries.run_id = runs.run_id AND position = length - 1
@@ -74,6 +92,75 @@ WITH RECURSIVE each(labels) AS (
 LOST = """
 SELECT run_id, MAX(at) FROM entries WHERE run_id NOT IN (SELECT run_id FROM runs) GROUP BY run_id
 """
+
+
+@frozen(eq=False)
+class Append:
+    """The rows of an append, and how they are written to the journal at `path`."""
+
+    path: str
+    run_id: str
+    entries: Sequence[Entry]
+    rows: Sequence[tuple[object, ...]]
+    snapshot: tuple[object, ...] | None
+    is_plain: bool
+
+    @classmethod
+    def of(
+        cls, path: str, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None
+    ) -> Append:
+        """Makes them. It raises what there is to say against the entries by themselves."""
+        start = entries[0].position if entries else 0
+        require_next(run_id, entries, start)
+        pairs = zip(entries, texts_of(entries), strict=True)
+        rows = [entry_row(run_id, entry, text) for entry, text in pairs]
+        snapshot = None if checkpoint is None else checkpoint_row(run_id, checkpoint)
+        is_few = start > 0 and snapshot is None and len(rows) <= AT_ONCE
+        is_plain = is_few and all(one.listing is None for one in entries)
+        return cls(path, run_id, entries, rows, snapshot, is_plain)
+
+    def __call__(self, db: sqlite3.Connection) -> None:
+        """Write them in the transaction that has begun."""
+        if self.is_plain and are_inserted([self], db):
+            return
+        run_id, start = self.run_id, self.entries[0].position
+        length, known = db.execute(LENGTHS, (run_id, run_id)).fetchone()
+        require_all(self.path, run_id, length, known)
+        if length != start:
+            raise JournalConflictError(run_id, start, length)
+        if start:
+            db.execute(LENGTHEN, (length, run_id))  # damage may have made it shorter
+            list_anew(db, run_id, self.entries)
+        else:
+            open_run(db, run_id, self.entries)
+        db.executemany(INSERT + ROW, self.rows)
+        if self.snapshot is not None:
+            db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", self.snapshot)
+
+
+def are_inserted(appends: Sequence[Append], db: sqlite3.Connection) -> bool:
+    """Whether plain rows could all be inserted as the next ones of their runs, by one statement.
+
+    A thread gives up the interpreter with each statement, and waits for it behind a busy loop.
+    """
+    rows = [row for append in appends for row in append.rows]
+    try:
+        db.execute(INSERT + ", ".join(len(rows) * [ROW]), [*chain(*rows)])
+    except sqlite3.IntegrityError:
+        return False
+    return True
+
+
+def require_all(path: str, run_id: str, count: int, known: object, start: int = 0) -> None:
+    """Raise when a run, of which `count` entries are there from `start` on, was once longer."""
+    if known is None and not count:
+        return
+    if not isinstance(known, int) or start + count < known:
+        had = "an unknown number of" if known is None else known
+        raise JournalDamagedError(
+            f"the journal {path} is damaged: run {run_id!r} had {had} entries, and "
+            f"{start + count} are left"
+        )
 
 
 def entry_row(run_id: str, entry: Entry, text: str) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from copy import copy
 from threading import Lock
 from typing import Any, Generic, TypeAlias, TypeVar, cast
+from weakref import WeakSet
 
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 
@@ -35,33 +36,27 @@ class Writer(Generic[C]):
     def __init__(self, together: Callable[[Sequence[Callable[[C], object]]], list[Done]]) -> None:
         self._together = together
         self._begin_anew()
+        _WRITERS.add(self)
 
     def _begin_anew(self) -> None:
-        self._pid = os.getpid()
         self._lock = Lock()
         self._waiting: list[tuple[Callable[[C], object], Future[Any]]] = []
-        self._is_at_work = False
-
-    @property
-    def is_at_work(self) -> bool:
+        self.is_at_work = False
         """Whether jobs are being done just now, so that one more is best done with the next."""
-        return self._is_at_work and self._pid == os.getpid()
 
     def submit(self, job: Callable[[C], T]) -> Future[T]:
         """Have it done."""
-        if self._pid != os.getpid():  # a fork has no thread of ours, and what waits is its parent's
-            self._begin_anew()
         future = Future[T]()
         future.set_running_or_notify_cancel()  # nobody can take it back
         with self._lock:
             self._waiting.append((job, future))
-            is_at_work, self._is_at_work = self._is_at_work, True
+            is_at_work, self.is_at_work = self.is_at_work, True
         if not is_at_work:
             try:
                 run_in_a_thread(self._work)
             except BaseException:  # there is no thread to be had: whoever is next tries again
                 with self._lock:
-                    self._is_at_work = False
+                    self.is_at_work = False
                     self._waiting.remove((job, future))
                 raise
         return future
@@ -83,5 +78,18 @@ class Writer(Generic[C]):
         """The next ones. Without any, whoever submits one begins the work anew."""
         with self._lock:
             jobs, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
-            self._is_at_work = bool(jobs)
+            self.is_at_work = bool(jobs)
             return jobs
+
+
+_WRITERS: WeakSet[Writer[Any]] = WeakSet()
+
+
+def _begin_all_anew() -> None:
+    """After a fork: it has no thread of ours, and what waits is its parent's."""
+    for writer in [*_WRITERS]:
+        writer._begin_anew()  # noqa: SLF001 - of this module's own class
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_all_anew)

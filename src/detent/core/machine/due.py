@@ -151,6 +151,8 @@ def _one_at_a_time(
 
     Each sees what all of the run has spent until then.
     """
+    if not (anew or inner):  # most runs have neither
+        return [], inner
     if not anew and not any(isinstance(one, Judge) for owed in inner.values() for one in owed):
         return [], inner
     seen = unjudged(spec, run)
@@ -197,18 +199,12 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:
-    return [
-        RunTool(
-            slot.ref,
-            status.attempt,
-            slot.call,
-            spec.tools[slot.call.tool_name],
-            run.state,
-            call_key(run, slot),
-        )
-        for slot in at_work
-        if isinstance(status := slot.status, (Ready, Running))
-    ]
+    owed: list[RunTool] = []
+    for slot in at_work:
+        if isinstance(status := slot.status, (Ready, Running)):
+            tool, key = spec.tools[slot.call.tool_name], call_key(run, slot)
+            owed.append(RunTool(slot.ref, status.attempt, slot.call, tool, run.state, key))
+    return owed
 
 
 def _owed_inside(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - as above

@@ -150,8 +150,10 @@ def replay(spec: AgentSpec[S], run: Run[S], journal: Iterable[Event]) -> Run[S]:
     return reduce(lambda current, event: step(spec, current, event), journal, run)
 
 
-def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
-    """The run after `event`.
+def step(  # noqa: C901, PLR0912 - a case an event
+    spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None = None
+) -> Run[S]:
+    """The run after `event`, with what is `around` a run inside another one.
 
     An event that answers nothing owed (late, doubled, after the end) changes nothing. After its end
     a run hears `AnswerRejected`, if it has ended with an answer, and `Resumed`, if the model gave
@@ -160,10 +162,6 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
     """
-    return _step(spec, run, event, None)
-
-
-def _step(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
     if type(run.phase) is Done:
         return _after_end(spec, run, event)
     match event:  # the events of a plain turn first
@@ -217,10 +215,11 @@ def _on_model_replied(
     if not is_asked(run, event):
         return run
     reply, calls = with_call_ids(event.reply, run.turn)
-    usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:
+        usage, cost = run.usage + reply.usage, run.cost + event.cost
         return answered(spec, evolve(run, usage=usage, cost=cost), reply)
     slots, counts = open_slots(spec, run, calls, around)
+    usage, cost = run.usage + reply.usage, run.cost + event.cost
     acting = Acting(reply, slots)
     run = evolve(run, phase=acting, usage=usage, cost=cost, tool_call_counts=counts)
     return completed(spec, run, reply, slots) if are_settled(slots) else run
@@ -240,7 +239,7 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
         return move_slot(spec, run, slot, _delegated(spec, run, slot, event.at))
     limit = tool.timeout_s
     deadline = None if limit is None or event.at is None else event.at + limit
-    return move_slot(spec, run, slot, Running(event.attempt, deadline))
+    return with_slot(run, moved(slot, Running(event.attempt, deadline)))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
@@ -329,7 +328,7 @@ def _on_happened_inside(
         raise UnknownEffectError(f"run {run.id} has no agent {event.tool_name!r} on {event.ref}")
     agent, before = spec.agents[event.tool_name], slot.status.run
     outermost, names = around or (run, ())
-    after = _step(agent, before, event.event, (outermost, (*names, event.tool_name)))
+    after = step(agent, before, event.event, (outermost, (*names, event.tool_name)))
     if after is before:
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage, tool_message, with_calls
+from detent.core.chat.messages import ChatMessage, ToolCall, tool_message, with_calls
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.errors import OutputError, StateError, UnknownEffectError
 from detent.core.machine.calls import given_up
@@ -39,6 +39,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
+from detent.core.state.keys import Write
 from detent.core.state.state import with_messages
 from detent.core.state.typevars import S
 from detent.core.tools import wording
@@ -48,23 +49,20 @@ EARLY = frozenset({"length", "content_filter", "refusal"})
 """The reasons for which a model stops before its answer is whole."""
 
 
-def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
-    """Wait while a slot is open; then fold all results."""
-    if are_settled(slots):
-        return completed(spec, run, reply, slots)
-    return evolve(run, phase=Acting(reply, tuple(slots)))
-
-
 def move_slot(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
     """The run with another status of a call, and on its way if that was the last of the turn."""
     phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
-    return advance(spec, run, phase.reply, replaced(phase.slots, moved(slot, status)))
+    slots = replaced(phase.slots, moved(slot, status))
+    if are_settled(slots):
+        return completed(spec, run, phase.reply, slots)
+    return evolve(run, phase=Acting(phase.reply, slots))
 
 
 def hear_tool(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
     """The run after a tool has said something, whose labels it bears if the model reads of it."""
-    if isinstance(status, Succeeded | Faulted):
-        run = labelled(run, spec.tools[slot.call.tool_name].labels)
+    if isinstance(status, (Succeeded, Faulted)):  # a union would be made anew each time
+        labels = spec.tools[slot.call.tool_name].labels
+        run = labelled(run, labels) if labels else run
     return move_slot(spec, run, slot, status)
 
 
@@ -81,7 +79,7 @@ def with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[
     phase = run.phase
     if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
         return run
-    return advance(spec, run, phase.reply, slots)
+    return settled_turn(spec, evolve(run, phase=Acting(phase.reply, slots)))
 
 
 def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
@@ -111,7 +109,8 @@ def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
 
 def next_turn(run: Run[S], state: S) -> Run[S]:
     """The run with `state`, when the model is to be asked for its next turn."""
-    return with_unread(evolve(run, state=state, phase=THINKING, turn=run.turn + 1, given_up=0))
+    run = evolve(run, state=state, phase=THINKING, turn=run.turn + 1, given_up=0)
+    return with_unread(run) if run.unread else run
 
 
 def asked_again(spec: AgentSpec[S], run: Run[S], text: str) -> Run[S]:
@@ -198,20 +197,26 @@ def folded(
     """The state with a turn in it, its messages too, and the slots as they were merged."""
     state = run.state
     merged: list[Slot] = []
+    calls: list[ToolCall] = []
+    answers: list[ChatMessage] = []
     for slot in slots:
-        state, settled = _merged(spec, run, state, slot)
+        settled, status = slot, slot.status
+        if isinstance(status, Succeeded) and status.result.writes:
+            state, settled = _merged(spec, run, state, slot, status.result.writes)
         merged.append(settled)
-    answers = [tool_message(result) for slot in merged if (result := answer(slot)) is not None]
-    said = with_calls(reply.message, [slot.call for slot in merged])  # as made, or modified
+        calls.append(settled.call)
+        if (result := answer(settled)) is not None:
+            answers.append(tool_message(result))
+    said = with_calls(reply.message, calls)  # as made, or modified
     return with_messages(state, [said, *answers]), merged
 
 
-def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
+def _merged(
+    spec: AgentSpec[S], run: Run[S], state: S, slot: Slot, writes: Sequence[Write]
+) -> tuple[S, Slot]:
     """The state with a result's writes merged; a result that does not fit it becomes a fault."""
-    if not isinstance(slot.status, Succeeded) or not slot.status.result.writes:
-        return state, slot
     try:
-        return state.update(slot.status.result.writes), slot
+        return state.update(writes), slot
     except StateError as error:
         invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
         return state, moved(slot, Faulted(invocation.unmerged(error)))

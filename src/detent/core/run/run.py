@@ -389,7 +389,8 @@ def with_slot(run: Run[S], slot: Slot) -> Run[S]:
     """The run, which acts, with one of its slots as it is now, and what that spends."""
     phase = run.phase
     assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
-    run = charged(run, phase.slots[slot.ref.place].spends, slot.spends)
+    if (before := phase.slots[slot.ref.place].spends) is not slot.spends:
+        run = charged(run, before, slot.spends)
     return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
 
 
