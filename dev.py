@@ -62,9 +62,23 @@ CHECKS = {
     "docs": ("zensical", "build", "--clean", "--strict"),
 }
 PYTEST = ("pytest", "-n", "auto", "--dist", "loadgroup")
-CORE = "src/detent/core/*,*/confirmation/policies.py,*/confirmation/tallies.py,*/drivers/judging.py"
-CORE_TESTS = ("tests/core", "tests/adapters/confirmation", "tests/adapters/drivers/test_judging.py")
-"""The core, and the adapters that say whether a call may run: there no branch goes untried."""
+CORE = (
+    "src/detent/core/*,*/ports/claims.py,*/ports/pending.py,*/ports/results.py,"
+    "*/adapters/control/*,*/confirmation/policies.py,"
+    "*/confirmation/tallies.py,*/drivers/judging.py,*/hosts/effects/stored.py,"
+    "*/hosts/effects/rules.py"
+)
+CORE_TESTS = (
+    "tests/core",
+    "tests/ports/test_claims.py",
+    "tests/ports/test_pending.py",
+    "tests/ports/test_results.py",
+    "tests/adapters/confirmation",
+    "tests/adapters/control",
+    "tests/adapters/drivers/test_judging.py",
+    "tests/adapters/hosts/effects/test_stored.py",
+)
+"""The core, and what else decides (who drives, what may run): there no branch goes untried."""
 
 TESTS = {  # in this order: the second looks at what the first has passed over
     "tests of the core": (*PYTEST, *CORE_TESTS, "--cov", "--cov-report=", "--cov-fail-under=0"),

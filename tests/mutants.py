@@ -219,7 +219,7 @@ def tried_again(names: frozenset[str], children: int) -> None:
 def tests_of(name: str) -> str:
     """The tests of the package that a mutant is in."""
     *package, module = name.removeprefix("detent.").rpartition(".")[0].split(".")
-    return "tests/" + "/".join(package if package[1:] else ["core", f"test_{module}.py"])
+    return "tests/" + "/".join(package if package[1:] else [*package, f"test_{module}.py"])
 
 
 def fresh(name: str) -> int:

@@ -50,9 +50,9 @@ BUGS = (
         "results are merged in the order of arrival",
         Edit(
             "core/machine/step.py",
-            "hear_tool(spec, run, slot, Succeeded(event.result))",
-            "hear_tool(spec, evolve(run, state=run.state.update(event.result.writes)), slot,"
-            " Succeeded(event.result))",
+            "_heard(spec, run, moved(slot, Succeeded(event.result)))",
+            "_heard(spec, evolve(run, state=run.state.update(event.result.writes)),"
+            " moved(slot, Succeeded(event.result)))",
         ),
         Edit(
             "core/machine/turns.py",
@@ -130,8 +130,9 @@ BUGS = (
     Bug(
         "a late answer overwrites a settled one",
         Edit(
-            "core/machine/step.py",
+            "core/machine/calls.py",
             "    if slot is not None and isinstance(slot.status, kinds):",
+            "    from detent.core.run.run import Succeeded\n"
             "    if slot is not None and kinds is BEGUN and isinstance(slot.status, Succeeded):\n"
             "        return slot\n"
             "    if slot is not None and isinstance(slot.status, kinds):",
@@ -165,8 +166,8 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)",
-            "return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at)",
+            "return posed(run, slot, clear.ask or Ask(), clear.binding, begins, at, cause)",
+            "return posed(run, slot, clear.ask or Ask(), clear.binding, begins, at)",
         ),
     ),
     Bug(
@@ -189,8 +190,8 @@ BUGS = (
     Bug(
         "an agent inside does not hear that its process has ended",
         Edit(
-            "core/machine/step.py",
-            "now = step(spec.agents[slot.status.tool_name], was, event)",
+            "core/machine/recovery.py",
+            "now = settled(agent, resumed(agent, was, event))",
             "now = was",
         ),
     ),
@@ -222,10 +223,10 @@ BUGS = (
         "what an agent inside has used counts once more when it ends",
         Edit(
             "core/machine/step.py",
-            "    if limit is None:\n        return move_slot(",
+            "    if limit is None:\n        return with_slot(",
             "    if after.outcome is not None:\n"
             "        run = evolve(run, usage=run.usage + after.usage, cost=run.cost + after.cost)\n"
-            "    if limit is None:\n        return move_slot(",
+            "    if limit is None:\n        return with_slot(",
         ),
     ),
     Bug(
@@ -248,8 +249,8 @@ BUGS = (
         "a fork carries along what was confirmed for further calls",
         Edit(
             "core/machine/recovery.py",
-            "return _with_slots(evolve(run, grants=()), slots)",
-            "return _with_slots(run, slots)",
+            "return with_slots(evolve_run(run, grants=()), slots)",
+            "return with_slots(run, slots)",
         ),
     ),
     Bug(
@@ -340,7 +341,7 @@ BUGS = (
     Bug(
         "a human goes on being asked what somebody knows",
         Edit(
-            "core/machine/recovery.py",
+            "core/machine/calls.py",
             "return status.attempt == event.attempt + 1 and not is_lookup",
             "return False",
         ),

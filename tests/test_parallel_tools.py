@@ -21,7 +21,6 @@ from detent.adapters.tools.decorator import tool
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
 from detent.core.machine.step import replay, start
-from detent.core.result import AgentResult
 from detent.core.run.events import (
     ClockTicked,
     Event,
@@ -40,6 +39,7 @@ from detent.core.tools.result import ToolFault, ToolResult
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool, by_name
 from detent.core.tools.wiring import Reply
+from detent.ports.results import AgentResult
 
 SCHEDULES = 1000
 KINDS = ("stored", "live", "lone", "replied", "later")

@@ -14,12 +14,12 @@ from detent import AgentBreakpoint, AlwaysAskPolicy, NeverAskPolicy
 from detent import BlockingConfirmationStrategy as HumanInTheLoopStrategy
 from detent.adapters.agent.agent import Agent
 from detent.adapters.confirmation.console import SimpleConsoleUI
+from detent.adapters.control.breakpoints import Breakpoint, ToolBreakpoint
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.core.chat.messages import ChatMessage, ToolCall
-from detent.core.control.breakpoints import Breakpoint, ToolBreakpoint
-from detent.core.result import BreakpointException
 from detent.core.storage.snapshot import AgentSnapshot
 from detent.core.tools.tool import Tool
+from detent.ports.results import BreakpointException
 
 PARAMETERS = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from detent.adapters.agent.agent import Agent as Agent
     from detent.adapters.agent.agent_tool import AgentTool as AgentTool
-    from detent.adapters.agent.compaction import keep_last_messages as keep_last_messages
-    from detent.adapters.agent.compaction import shorten_tool_results as shorten_tool_results
     from detent.adapters.agent.data import AgentDataError as AgentDataError
     from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
@@ -22,6 +20,9 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.policies import AskOncePolicy as AskOncePolicy
     from detent.adapters.confirmation.policies import NeverAskPolicy as NeverAskPolicy
     from detent.adapters.confirmation.printing import print_streaming_chunk as print_streaming_chunk
+    from detent.adapters.confirmation.stopped_calls import (
+        get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,  # noqa: E501 - the name that users know
+    )
     from detent.adapters.confirmation.strategies import (
         BlockingConfirmationStrategy as BlockingConfirmationStrategy,
     )
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
         BreakpointConfirmationStrategy as BreakpointConfirmationStrategy,
     )
     from detent.adapters.confirmation.tallies import AskAfter as AskAfter
+    from detent.adapters.control.breakpoints import AgentBreakpoint as AgentBreakpoint
+    from detent.adapters.control.breakpoints import Breakpoint as Breakpoint
+    from detent.adapters.control.breakpoints import ToolBreakpoint as ToolBreakpoint
+    from detent.adapters.control.breakpoints import break_every_step as break_every_step
+    from detent.adapters.control.compaction import keep_last_messages as keep_last_messages
+    from detent.adapters.control.compaction import shorten_tool_results as shorten_tool_results
     from detent.adapters.drivers.asyncio import AsyncInbox as AsyncInbox
     from detent.adapters.drivers.history import Runs as Runs
     from detent.adapters.drivers.observations import Observation as Observation
@@ -63,10 +70,7 @@ if TYPE_CHECKING:
     from detent.core.chat.messages import ToolCall as ToolCall
     from detent.core.chat.messages import ToolCallResult as ToolCallResult
     from detent.core.chat.replies import StreamingChunk as StreamingChunk
-    from detent.core.control.breakpoints import AgentBreakpoint as AgentBreakpoint
-    from detent.core.control.breakpoints import Breakpoint as Breakpoint
-    from detent.core.control.breakpoints import ToolBreakpoint as ToolBreakpoint
-    from detent.core.control.breakpoints import break_every_step as break_every_step
+    from detent.core.control.decisions import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.control.hooks import Hook as Hook
     from detent.core.control.hooks import HookError as HookError
     from detent.core.control.hooks import after_model as after_model
@@ -74,7 +78,6 @@ if TYPE_CHECKING:
     from detent.core.control.hooks import before_model as before_model
     from detent.core.control.hooks import before_tool as before_tool
     from detent.core.control.hooks import on_exit as on_exit
-    from detent.core.control.pending import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.errors import DetentError as DetentError
     from detent.core.errors import OutputError as OutputError
     from detent.core.errors import SchemaError as SchemaError
@@ -84,10 +87,6 @@ if TYPE_CHECKING:
     from detent.core.errors import ToolDefinitionError as ToolDefinitionError
     from detent.core.errors import UnstorableError as UnstorableError
     from detent.core.errors import WiringError as WiringError
-    from detent.core.result import AgentResult as AgentResult
-    from detent.core.result import BreakpointException as BreakpointException
-    from detent.core.result import StreamingCallbackError as StreamingCallbackError
-    from detent.core.result import ToolInvocationError as ToolInvocationError
     from detent.core.run.approval import Answered as Answered
     from detent.core.run.approval import Confirmed as Confirmed
     from detent.core.run.approval import Modified as Modified
@@ -122,9 +121,6 @@ if TYPE_CHECKING:
     from detent.core.state.state import class_schema as class_schema
     from detent.core.storage.snapshot import AgentSnapshot as AgentSnapshot
     from detent.core.storage.snapshot import SnapshotMismatchError as SnapshotMismatchError
-    from detent.core.storage.snapshot import (
-        get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,  # noqa: E501 - the name that users know
-    )
     from detent.core.tools.idempotency import NEVER_RAN as NEVER_RAN
     from detent.core.tools.idempotency import FencingToken as FencingToken
     from detent.core.tools.idempotency import IdempotencyKey as IdempotencyKey
@@ -140,6 +136,10 @@ if TYPE_CHECKING:
     from detent.ports.confirmation import ConfirmationUI as ConfirmationUI
     from detent.ports.confirmation import ConfirmationUIResult as ConfirmationUIResult
     from detent.ports.confirmation import HITLBreakpointException as HITLBreakpointException
+    from detent.ports.results import AgentResult as AgentResult
+    from detent.ports.results import BreakpointException as BreakpointException
+    from detent.ports.results import StreamingCallbackError as StreamingCallbackError
+    from detent.ports.results import ToolInvocationError as ToolInvocationError
 else:
     from detent.exports import lazy_exports
 
@@ -148,17 +148,21 @@ else:
         {
             "adapters.agent.agent": "Agent",
             "adapters.agent.agent_tool": "AgentTool",
-            "adapters.agent.compaction": "keep_last_messages shorten_tool_results",
             "adapters.agent.data": "AgentDataError",
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
             "adapters.confirmation.policies": (
                 "AlwaysAskPolicy AskAbove AskOncePolicy NeverAskPolicy"
             ),
             "adapters.confirmation.printing": "print_streaming_chunk",
+            "adapters.confirmation.stopped_calls": "get_tool_calls_and_descriptions_from_snapshot",
             "adapters.confirmation.strategies": (
                 "BlockingConfirmationStrategy BreakpointConfirmationStrategy"
             ),
             "adapters.confirmation.tallies": "AskAfter",
+            "adapters.control.breakpoints": (
+                "AgentBreakpoint Breakpoint ToolBreakpoint break_every_step"
+            ),
+            "adapters.control.compaction": "keep_last_messages shorten_tool_results",
             "adapters.drivers.asyncio": "AsyncInbox",
             "adapters.drivers.history": "Runs",
             "adapters.drivers.observations": "Observation",
@@ -179,19 +183,13 @@ else:
                 "ToolCall ToolCallResult"
             ),
             "core.chat.replies": "StreamingChunk",
-            "core.control.breakpoints": (
-                "AgentBreakpoint Breakpoint ToolBreakpoint break_every_step"
-            ),
+            "core.control.decisions": "ToolExecutionDecision",
             "core.control.hooks": (
                 "Hook HookError after_model after_tool before_model before_tool on_exit"
             ),
-            "core.control.pending": "ToolExecutionDecision",
             "core.errors": (
                 "DetentError OutputError SchemaError StateError StateTypeError StoredDataError "
                 "ToolDefinitionError UnstorableError WiringError"
-            ),
-            "core.result": (
-                "AgentResult BreakpointException StreamingCallbackError ToolInvocationError"
             ),
             "core.run.approval": "Answered Confirmed Modified Rejected",
             "core.run.limits": "Limits",
@@ -206,9 +204,7 @@ else:
             ),
             "core.state.keys": "Key",
             "core.state.state": "State TypedState class_schema",
-            "core.storage.snapshot": (
-                "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
-            ),
+            "core.storage.snapshot": "AgentSnapshot SnapshotMismatchError",
             "core.tools.idempotency": "FencingToken IdempotencyKey NEVER_RAN",
             "core.tools.masking": "SecretParameter",
             "core.tools.retries": "Retries",
@@ -219,6 +215,9 @@ else:
             "ports.confirmation": (
                 "ConfirmationPolicy ConfirmationStrategy ConfirmationUI ConfirmationUIResult "
                 "HITLBreakpointException"
+            ),
+            "ports.results": (
+                "AgentResult BreakpointException StreamingCallbackError ToolInvocationError"
             ),
         },
     )

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from detent.adapters.journals.audited import Audit as Audit
     from detent.adapters.journals.audited import AuditedJournal as AuditedJournal
     from detent.adapters.journals.audited import verify_audit as verify_audit
-    from detent.core.control.pending import PendingCall as PendingCall
-    from detent.core.control.pending import ToolExecutionDecision as ToolExecutionDecision
-    from detent.core.control.pending import pending as pending
+    from detent.core.control.decisions import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.machine.calls import DecisionRefusedError as DecisionRefusedError
     from detent.core.machine.calls import Refusal as Refusal
     from detent.core.run.approval import Allow as Allow
@@ -66,6 +64,8 @@ if TYPE_CHECKING:
     from detent.ports.confirmation import ConfirmationUI as ConfirmationUI
     from detent.ports.confirmation import ConfirmationUIResult as ConfirmationUIResult
     from detent.ports.confirmation import HITLBreakpointException as HITLBreakpointException
+    from detent.ports.pending import PendingCall as PendingCall
+    from detent.ports.pending import pending as pending
 else:
     from detent.exports import lazy_exports
 
@@ -87,7 +87,7 @@ else:
             "adapters.confirmation.tallies": "AskAfter AskOverBudget",
             "adapters.drivers.judging": "judge",
             "adapters.journals.audited": "Audit AuditedJournal verify_audit",
-            "core.control.pending": "PendingCall ToolExecutionDecision pending",
+            "core.control.decisions": "ToolExecutionDecision",
             "core.machine.calls": "DecisionRefusedError Refusal",
             "core.run.approval": (
                 "Allow Answered Answers Approvers Ask Binding Confirmed Decision DecisionRecord "
@@ -100,5 +100,6 @@ else:
                 "ConfirmationPolicy ConfirmationStrategy ConfirmationUI ConfirmationUIResult "
                 "HITLBreakpointException"
             ),
+            "ports.pending": "PendingCall pending",
         },
     )

@@ -28,8 +28,8 @@ def lazy_exports(
         except ModuleNotFoundError as error:
             if extra is None:
                 raise
-            told = f"{door} needs {error.name}: pip install 'detent[{extra}]'"
-            raise ImportError(told, name=error.name) from error
+            advice = f"{door} needs {error.name}: pip install 'detent[{extra}]'"
+            raise ImportError(advice, name=error.name) from error
         loaded[name] = value = getattr(module, name)
         return value  # next time it is found without a call
 

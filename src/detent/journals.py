@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from detent.adapters.journals.postgres import PostgresJournal as PostgresJournal
     from detent.adapters.journals.redacted import RedactedJournal as RedactedJournal
     from detent.adapters.journals.sqlite import SQLiteJournal as SQLiteJournal
-    from detent.core.control.claims import Claim as Claim
-    from detent.core.control.claims import Owner as Owner
-    from detent.core.control.claims import RunBusyError as RunBusyError
     from detent.core.errors import RunEndedError as RunEndedError
+    from detent.ports.claims import Claim as Claim
     from detent.ports.claims import Claims as Claims
+    from detent.ports.claims import Owner as Owner
+    from detent.ports.claims import RunBusyError as RunBusyError
     from detent.ports.journal import Checkpoint as Checkpoint
     from detent.ports.journal import Entry as Entry
     from detent.ports.journal import ForeignNotices as ForeignNotices
@@ -60,9 +60,8 @@ else:
             "adapters.journals.postgres": "PostgresJournal",
             "adapters.journals.redacted": "RedactedJournal",
             "adapters.journals.sqlite": "SQLiteJournal",
-            "core.control.claims": "Claim Owner RunBusyError",
             "core.errors": "RunEndedError",
-            "ports.claims": "Claims",
+            "ports.claims": "Claim Claims Owner RunBusyError",
             "ports.journal": (
                 "Checkpoint Entry ForeignNotices Journal JournalConflictError JournalDamagedError "
                 "JournalError JournalUnavailableError Notices RunNotFoundError Submit "

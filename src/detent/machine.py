@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.session import Session as Session
     from detent.adapters.drivers.threads import Inbox as Inbox
     from detent.adapters.drivers.threads import drive as drive
+    from detent.adapters.hosts.effects.stored import effect_from_json as effect_from_json
+    from detent.adapters.hosts.effects.stored import effect_to_json as effect_to_json
+    from detent.adapters.hosts.effects.stored import report_from_json as report_from_json
+    from detent.adapters.hosts.effects.stored import report_to_json as report_to_json
     from detent.adapters.hosts.jobs import make_job as make_job
     from detent.adapters.hosts.jobs import perform_job as perform_job
     from detent.adapters.hosts.jobs import perform_job_async as perform_job_async
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
     from detent.adapters.system.threads_and_loops import (
         FunctionToolExecutor as FunctionToolExecutor,
     )
-    from detent.core.control.pending import match_decision as match_decision
+    from detent.core.control.decisions import match_decision as match_decision
     from detent.core.errors import AgentChangedError as AgentChangedError
     from detent.core.errors import UnknownEffectError as UnknownEffectError
     from detent.core.machine.delegation import NoAnswerError as NoAnswerError
@@ -79,10 +83,6 @@ if TYPE_CHECKING:
     from detent.core.run.spec import AgentSpec as AgentSpec
     from detent.core.state.keys import Write as Write
     from detent.core.state.state import BaseState as BaseState
-    from detent.core.storage.effects import effect_from_json as effect_from_json
-    from detent.core.storage.effects import effect_to_json as effect_to_json
-    from detent.core.storage.effects import report_from_json as report_from_json
-    from detent.core.storage.effects import report_to_json as report_to_json
     from detent.core.storage.journal import event_from_json as event_from_json
     from detent.core.storage.journal import event_to_json as event_to_json
     from detent.core.storage.journal import run_from_json as run_from_json
@@ -106,17 +106,20 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "adapters.hosts.jobs": "make_job perform_job perform_job_async",
             "adapters.drivers.asyncio": "AsyncInbox drive_async",
             "adapters.drivers.observations": "Observation",
             "adapters.drivers.performer": "EffectPerformer",
             "adapters.drivers.run_handle": "RunHandle",
             "adapters.drivers.session": "Session",
             "adapters.drivers.threads": "Inbox drive",
+            "adapters.hosts.effects.stored": (
+                "effect_from_json effect_to_json report_from_json report_to_json"
+            ),
+            "adapters.hosts.jobs": "make_job perform_job perform_job_async",
             "adapters.system.chance": "SystemChance",
             "adapters.system.clocks": "ManualClock SystemClock",
             "adapters.system.threads_and_loops": "FunctionToolExecutor",
-            "core.control.pending": "match_decision",
+            "core.control.decisions": "match_decision",
             "core.errors": "AgentChangedError UnknownEffectError",
             "core.machine.delegation": "NoAnswerError nested_run wrap_event",
             "core.machine.due": "due",
@@ -137,9 +140,6 @@ else:
             "core.run.spec": "AgentSpec",
             "core.state.keys": "Write",
             "core.state.state": "BaseState",
-            "core.storage.effects": (
-                "effect_from_json effect_to_json report_from_json report_to_json"
-            ),
             "core.storage.journal": "event_from_json event_to_json run_from_json run_to_json",
             "core.tools.idempotency": "OutcomeUnknownError",
             "core.tools.invocation": "Invocation",

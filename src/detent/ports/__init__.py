@@ -1,1 +1,1 @@
-"""Ports: what the core needs from outside, one protocol to a module, each with its promise."""
+"""Ports: what the core needs from outside, each a protocol, and the values that go through them."""

@@ -6,12 +6,13 @@ from collections.abc import Awaitable
 from typing import Any, Protocol, TypeAlias
 
 from detent.core.chat.messages import ToolCall
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.machine.calls import UNKNOWN_PERSON, Refusal
 from detent.core.run.approval import Principal
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided
 from detent.core.tools.tool import Tool
+from detent.ports.pending import PendingCall
 
 Identified: TypeAlias = Principal | Refusal | None
 
@@ -50,17 +51,17 @@ def _believes(event: HumanDecided, call: ToolCall, tool: Tool) -> bool:
     return event.who is not None
 
 
-def identified(said: Any) -> Principal | Refusal:
+def identified(answer: Any) -> Principal | Refusal:
     """What an authenticator has said.
 
     Raises:
         TypeError: it is no answer.
     """
-    if isinstance(said, Principal | Refusal):
-        return said
-    if said is None:
+    if isinstance(answer, Principal | Refusal):
+        return answer
+    if answer is None:
         return Refusal("unauthenticated", UNKNOWN_PERSON)
     raise TypeError(
         "approvers answer with a Principal, or with None or a Refusal where they do not know who "
-        f"decides, got {type(said).__name__}"
+        f"decides, got {type(answer).__name__}"
     )

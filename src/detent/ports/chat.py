@@ -71,23 +71,25 @@ class AsyncChatGenerator(Protocol):
         ...
 
 
-def require_chat_generator(given: object, *, tools: bool) -> None:
+def require_chat_generator(generator: object, *, tools: bool) -> None:
     """Raise TypeError unless `given` can answer a conversation, and be told of any `tools`.
 
     It has a method `run` or `run_async`, and the method takes what an agent passes to it.
     """
-    methods = [getattr(given, name, None) for name in ("run", "run_async")]
+    methods = [getattr(generator, name, None) for name in ("run", "run_async")]
     able = [method for method in methods if callable(method)]
-    if not able or isinstance(given, type):
+    if not able or isinstance(generator, type):
         raise TypeError(
-            f"chat_generator must be an object with a method run or run_async, got {given!r}; "
+            f"chat_generator must be an object with a method run or run_async, got {generator!r}; "
             "chat_generator('openai:MODEL') makes one of a name"
         )
     for parameters in (signature(method).parameters for method in able):
-        takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+        takes_any = any(
+            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+        )
         if tools and "tools" not in parameters and not takes_any:
             raise TypeError(
-                f"{type(given).__name__} does not accept tools parameter in its run method; an "
+                f"{type(generator).__name__} does not accept tools parameter in its run method; an "
                 "agent with tools requires a chat generator that supports them"
             )
 
@@ -101,18 +103,18 @@ def schema_mode_of(generator: object) -> SchemaMode:
     return mode
 
 
-def require_reply(given: object, generator: object) -> ChatReply:
+def require_reply(reply: object, generator: object) -> ChatReply:
     """`given` if it is the reply of a model.
 
     Raises:
         ChatGeneratorError: it is something else; the message says what `generator` has to give.
     """
-    if not (isinstance(given, ChatReply) and isinstance(given.message, ChatMessage)):
-        got = f"{type(given).__name__}: {given!r:.80}"
-    elif given.message.role is not ChatRole.ASSISTANT:
-        got = f"a ChatReply with a message of the {given.message.role}"
+    if not (isinstance(reply, ChatReply) and isinstance(reply.message, ChatMessage)):
+        got = f"{type(reply).__name__}: {reply!r:.80}"
+    elif reply.message.role is not ChatRole.ASSISTANT:
+        got = f"a ChatReply with a message of the {reply.message.role}"
     else:
-        return given
+        return reply
     text = (
         f"{type(generator).__name__} must answer with a ChatReply that holds the assistant's "
         f"message, such as ChatReply(ChatMessage.from_assistant(text)); it gave {got}"

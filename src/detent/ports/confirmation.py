@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
 
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected, Scope
 from detent.core.values.checks import names_told
+from detent.ports.pending import PendingCall
 
 if TYPE_CHECKING:
-    from detent.core.result import AgentResult
     from detent.core.storage.snapshot import AgentSnapshot
+    from detent.ports.results import AgentResult
 
 
 @names_told
@@ -32,7 +33,7 @@ class ConfirmationUIResult:
     feedback: str | None = None
     # it knows not which are secret
     new_tool_params: dict[str, Any] | None = field(
-        default=None, repr=lambda given: f"<{', '.join(given or ())}>"
+        default=None, repr=lambda by_kind: f"<{', '.join(by_kind or ())}>"
     )
     remember: Scope = "call"
     by: str | None = None

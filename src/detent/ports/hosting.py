@@ -13,16 +13,17 @@ from attrs import asdict, field, frozen
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import StreamingChunk
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError
 from detent.core.machine.calls import Why
-from detent.core.result import AgentResult
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import CancelRequested, MessageReceived
 from detent.core.run.run import Run
 from detent.ports.chat import Messages
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
+from detent.ports.pending import PendingCall
+from detent.ports.results import AgentResult
 
 HostWhy: TypeAlias = (
     Why

@@ -253,12 +253,12 @@ def with_data(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Mapping[str, An
     """
     ahead = iter(entries)
     while some := list(islice(ahead, AT_ONCE)):
-        yield from zip(some, _read_at_once(some) or (one.data for one in some), strict=True)
+        yield from zip(some, _read_at_once(some) or (entry.data for entry in some), strict=True)
 
 
 def _read_at_once(entries: Sequence[Entry]) -> Sequence[Mapping[str, Any]] | None:
     """What the entries hold; None where one is no text, or they do not say as many objects."""
-    texts = [one.body for one in entries if isinstance(one.body, str)]
+    texts = [entry.body for entry in entries if isinstance(entry.body, str)]
     try:
         read = json.loads(f"[{','.join(texts)}]")
     except (ValueError, RecursionError):
@@ -277,14 +277,14 @@ def listing_after(before: Listing, entries: Sequence[Entry]) -> Listing:
 
     RULE: a label stays, whoever writes. One who only cancels a run need not know what it has read.
     """
-    said = [entry.listing for entry in entries if entry.listing is not None]
+    listings = [entry.listing for entry in entries if entry.listing is not None]
     first = before
     if entries[0].position == 0:
         first = entries[0].listing or NO_LISTING
-    if not said:
+    if not listings:
         return first
-    labels = sorted({*first.labels}.union(*(one.labels for one in said)))
-    return evolve(said[-1], agent=first.agent, thread_id=first.thread_id, labels=tuple(labels))
+    labels = sorted({*first.labels}.union(*(listing.labels for listing in listings)))
+    return evolve(listings[-1], agent=first.agent, thread_id=first.thread_id, labels=tuple(labels))
 
 
 def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:

@@ -32,7 +32,6 @@ from detent import (
     tool,
 )
 from detent.approvals import AlwaysAskPolicy, HITLBreakpointException
-from detent.core.result import BreakpointException
 from detent.journals import (
     DirectoryJournal,
     Journal,
@@ -43,6 +42,7 @@ from detent.journals import (
     page_of,
 )
 from detent.ports.listing import ALL_RUNS
+from detent.ports.results import BreakpointException
 
 Runner: TypeAlias = Callable[..., AgentResult[Any]]
 

@@ -20,10 +20,10 @@ from detent import (
     ToolCall,
     tool,
 )
-from detent.core.control.claims import RunBusyError
 from detent.core.errors import AgentChangedError
 from detent.journals import DirectoryJournal, Journal
 from detent.machine import OutcomeUnknownError
+from detent.ports.claims import RunBusyError
 from detent.ports.journal import JournalConflictError
 
 PAY = ToolCall("pay", {"amount": 5}, "c1")

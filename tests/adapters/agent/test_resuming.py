@@ -31,22 +31,22 @@ from detent import (
     create_tool_from_function,
     tool,
 )
-from detent.adapters.drivers.recording import RunExistsError
-from detent.adapters.journals.memory import MemoryJournal
-from detent.adapters.journals.sqlite import SQLiteJournal
-from detent.core.control.breakpoints import (
+from detent.adapters.control.breakpoints import (
     AgentBreakpoint,
     Breakpoint,
     ToolBreakpoint,
     break_every_step,
 )
+from detent.adapters.drivers.recording import RunExistsError
+from detent.adapters.journals.memory import MemoryJournal
+from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.core.errors import AgentChangedError
-from detent.core.result import BreakpointException
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
 from detent.journals import RunNotFoundError
 from detent.machine import WaitUntil
 from detent.models import ModelFailure
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, JournalError
+from detent.ports.results import BreakpointException
 from detent.testing import JumpingClock
 
 DONE: list[str] = []

@@ -25,7 +25,7 @@ from detent.adapters.confirmation.policies import (
 from detent.adapters.confirmation.strictness import PolicyFailedError
 from detent.adapters.confirmation.tallies import AskAfter, AskOverBudget
 from detent.approvals import Allow, Answers, Approvers, Ask, judge, pending
-from detent.core.control.pending import decided_run
+from detent.core.control.decisions import decided_run
 from detent.core.run.approval import DecisionRecord, Deny, Rejected, Verdict
 from detent.core.tools.result import ToolFault
 from detent.machine import (

@@ -26,10 +26,10 @@ from detent.adapters.system import processes
 from detent.adapters.system.clocks import JumpingClock, ManualClock, run_time
 from detent.adapters.system.processes import has_ended, this_process
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
-from detent.core.control.claims import Claim, Owner, RunBusyError
 from detent.core.run.effects import RunTool
 from detent.core.run.refs import CallRef
 from detent.journals import RunExistsError
+from detent.ports.claims import Claim, Owner, RunBusyError
 from detent.ports.journal import JournalError
 from detent.ports.laws.breaking import PATIENCE_S, in_time
 

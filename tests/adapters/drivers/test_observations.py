@@ -37,7 +37,6 @@ from detent import (
     tool,
 )
 from detent.adapters.drivers.session import Halt
-from detent.core.control.claims import Owner
 from detent.journals import (
     Checkpoint,
     Entry,
@@ -58,6 +57,7 @@ from detent.machine import (
     ToolStarted,
 )
 from detent.models import ModelFailure
+from detent.ports.claims import Owner
 from detent.testing import ScriptedHuman
 
 Seen: TypeAlias = list[Any]

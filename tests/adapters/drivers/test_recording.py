@@ -23,9 +23,9 @@ from detent import (
     UnstorableError,
     create_tool_from_function,
 )
+from detent.adapters.control.breakpoints import break_every_step
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.loading import loaded
-from detent.core.control.breakpoints import break_every_step
 from detent.journals import DirectoryJournal, Entry, Journal, JournalDamagedError
 from detent.machine import ManualClock
 from detent.models import ChatReply

@@ -19,7 +19,6 @@ from detent.adapters.tools.decorator import tool
 from detent.adapters.tools.toolsets import Toolset
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.errors import StateError
-from detent.core.result import AgentResult, ToolInvocationError
 from detent.core.run.events import CancelRequested, Event, ToolRaised, ToolStarted
 from detent.core.run.run import Run
 from detent.core.schema.conversion import ConversionError
@@ -28,6 +27,7 @@ from detent.core.tools.invocation import MissingInputError
 from detent.core.tools.result import ResultError, ToolResult
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool
+from detent.ports.results import AgentResult, ToolInvocationError
 from detent.ports.stopping import when_stopped
 from detent.ports.tool_execution import ToolExecutor
 

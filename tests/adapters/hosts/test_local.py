@@ -563,7 +563,7 @@ def test_who_begins_a_run_does_not_approve_in_it() -> None:
         async with LocalHost({"a": agent}, MemoryJournal()) as host:
             await host.start("a", "go", run_id="r", started_by="ann")
             first = await decided(host, "r")
-            more = await host.send("r", ChatMessage.from_user("again"))
+            more = await host.send("r", MessageReceived(ChatMessage.from_user("again"), by="ann"))
             assert isinstance(more, Accepted)
             return [first, await decided(host, more.run_id)]
 
@@ -571,7 +571,7 @@ def test_who_begins_a_run_does_not_approve_in_it() -> None:
 
 
 def test_who_says_more_to_a_run_that_has_ended_has_begun_the_next() -> None:
-    """Where that is known; else it is who began the one before."""
+    """Where nobody knows who that was, it is not who began the one before."""
 
     async def visit() -> list[str | None]:
         async with LocalHost(host_agents(), MemoryJournal()) as host:
@@ -588,7 +588,7 @@ def test_who_says_more_to_a_run_that_has_ended_has_begun_the_next() -> None:
             assert isinstance(wrong, HostRefusal)
             return [*(one.run.started_by for one in found), wrong.why]
 
-    assert asyncio.run(visit()) == ["bob", "bob", "invalid"]
+    assert asyncio.run(visit()) == ["bob", None, "invalid"]
 
 
 def test_blocking_code_has_the_same_host() -> None:

@@ -25,8 +25,8 @@ from typing import Any
 from attrs import define, field
 
 from detent.adapters.drivers import recording
-from detent.core.control.claims import RunBusyError
 from detent.journals import RunNotFoundError
+from detent.ports.claims import RunBusyError
 from detent.ports.journal import JournalConflictError
 from tests.adapters.journals import kill_table
 from tests.adapters.journals.kill_table import DECLARED, RUN, STORES, TURNS, WIDTH, agent_of

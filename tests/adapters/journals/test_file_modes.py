@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from detent import Agent, ScriptedChatGenerator
+from detent.adapters.control.breakpoints import break_every_step
 from detent.adapters.system.snapshot_files import save_snapshot
-from detent.core.control.breakpoints import break_every_step
 from detent.journals import DirectoryJournal, SQLiteJournal
 
 

@@ -22,11 +22,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detent import Agent, AgentSnapshot, MemoryJournal, Reply, tool
+from detent.adapters.confirmation.stopped_calls import (
+    get_tool_calls_and_descriptions_from_snapshot,
+)
 from detent.adapters.drivers.loading import loaded
 from detent.core.codec import open_values, own_values, values
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.storage import checkpoints, snapshot
-from detent.core.storage.snapshot import get_tool_calls_and_descriptions_from_snapshot, run_of
+from detent.core.storage.snapshot import run_of
 from detent.journals import Checkpoint, Entry
 from detent.machine import Write
 from detent.testing import ScriptedChatGenerator

@@ -19,8 +19,8 @@ from detent import (
     chat_generator,
     create_tool_from_function,
 )
+from detent.adapters.control.breakpoints import break_every_step
 from detent.adapters.drivers import recording
-from detent.core.control.breakpoints import break_every_step
 from detent.journals import (
     AuditedJournal,
     Checkpoint,

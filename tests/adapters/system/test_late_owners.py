@@ -15,7 +15,7 @@ from detent.adapters.drivers.steps import at_once
 from detent.adapters.journals.directory_claims import DirectoryClaims
 from detent.adapters.system.clocks import ManualClock
 from detent.adapters.system.processes import LateOwners, this_process
-from detent.core.control.claims import Claim, Owner, RunBusyError
+from detent.ports.claims import Claim, Owner, RunBusyError
 
 CHILD = """
 from detent.adapters.system.processes import this_process

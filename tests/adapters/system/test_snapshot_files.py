@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from detent import Agent, ScriptedChatGenerator
+from detent.adapters.control.breakpoints import break_every_step
 from detent.adapters.system import snapshot_files as snapshots
 from detent.adapters.system.snapshot_files import load_snapshot, save_snapshot
-from detent.core.control.breakpoints import break_every_step
 from detent.core.errors import StoredDataError
 from detent.core.storage.snapshot import AgentSnapshot
 

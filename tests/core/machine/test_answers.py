@@ -6,8 +6,8 @@ import pytest
 from attrs import evolve, frozen
 
 from detent import ChatMessage, Limits, OutputError, OutputType, State, Tool, ToolCall, WiringError
+from detent.adapters.control.breakpoints import ToolBreakpoint
 from detent.core.chat.replies import FinishReason
-from detent.core.control.breakpoints import ToolBreakpoint
 from detent.core.machine.turns import output_of
 from detent.core.run.run import RunOptions
 from detent.core.tools.result import ToolResult

@@ -19,21 +19,11 @@ from detent import (
     ToolCall,
     WiringError,
 )
+from detent.adapters.control.breakpoints import AgentBreakpoint, ToolBreakpoint, holds_of
 from detent.approvals import Ask, pending
-from detent.core.control.breakpoints import (
-    AgentBreakpoint,
-    ToolBreakpoint,
-    describe_effects,
-    holds_of,
-)
-from detent.core.control.pending import decided_run
-from detent.core.machine.delegation import (
-    ANSWER,
-    PARAMETERS,
-    agents_in,
-    result_of_run,
-    runs_in,
-)
+from detent.core.control.decisions import decided_run
+from detent.core.control.holds import describe_effects
+from detent.core.machine.delegation import ANSWER, PARAMETERS, agents_in, result_of_run, runs_in
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.run.run import AwaitingPolicy, Faulted, Ready, Succeeded
 from detent.core.run.spec import DEPTH_MAX, Delegate
@@ -373,7 +363,7 @@ def test_time_matters_where_an_agent_inside_has_only_so_much() -> None:
 def test_a_copy_of_a_run_has_copies_of_the_runs_inside() -> None:
     """With ids of their own, and so with keys and digests of their own."""
     run = delegated("look")
-    copy = rebound(OUTER, run, "s", "n")
+    copy = rebound(run, "s", "n")
     assert nested_run(copy, (AT,)).id == "s/1.0"
     looking = wrap_event((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x"))))
     run = step(OUTER, run, looking)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from detent import AlwaysAskPolicy, ChatMessage, Confirmed, Modified, State, Tool, ToolCall
 from detent.approvals import pending
-from detent.core.control.pending import decided_run
+from detent.core.control.decisions import decided_run
 from detent.core.machine.binding import binding_of
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.run.effects import Reconcile
@@ -256,12 +256,12 @@ def test_a_copy_of_a_run_has_questions_of_its_own() -> None:
     (question,) = due(spec, asked)
     assert isinstance(question, AskHuman)
 
-    copied = rebound(spec, asked, "copy", "n-copy")
-    other = rebound(spec, asked, "other", "n-other")
+    copied = rebound(asked, "copy", "n-copy")
+    other = rebound(asked, "other", "n-other")
 
     digests = [one.digest for copy in (copied, other) for one in pending(spec, copy)]
     assert len({question.digest, *digests}) == 3
-    assert rebound(spec, run, "copy", "n-copy") == evolve(run, id="copy", nonce="n-copy")
+    assert rebound(run, "copy", "n-copy") == evolve(run, id="copy", nonce="n-copy")
 
 
 def test_what_is_remembered_goes_along_with_a_copy() -> None:
@@ -273,14 +273,14 @@ def test_what_is_remembered_goes_along_with_a_copy() -> None:
     other = evolve(PAY, parameters={**PAY.parameters, "description": "another"})
     another = evolve(spec, tools=FrozenDict({"pay": other}))
 
-    (grant,) = rebound(spec, run, "copy", "n-copy").grants
+    (grant,) = rebound(run, "copy", "n-copy").grants
     again = unconfirmed(spec, run)
 
-    copy = rebound(spec, run, "copy", "n-copy")
+    copy = rebound(run, "copy", "n-copy")
     call = run.slots[1].call
     assert grant.covers(binding_of(copy, call, PAY), 1.0)
     assert not grant.covers(binding_of(copy, call, another.tools["pay"]), 1.0)
-    assert rebound(spec, evolve(copy, nonce="edited"), "next", "n").grants == ()
+    assert rebound(evolve(copy, nonce="edited"), "next", "n").grants == ()
     assert (again.grants, [slot.status for slot in again.slots]) == ((), [AwaitingPolicy()] * 2)
     assert [slot.call for slot in again.slots] == [slot.call for slot in run.slots]
 
@@ -291,9 +291,9 @@ def test_what_is_remembered_for_some_arguments_goes_along_with_them() -> None:
     run = waiting(spec, {"to": "Ann", "amount": 5}, {"to": "Bob", "amount": 6})
     run, _ = decided_run(spec, run, [pending(spec, run)[0].confirm(remember="arguments")], 1.0)
 
-    (grant,) = rebound(spec, run, "copy", "n-copy").grants
+    (grant,) = rebound(run, "copy", "n-copy").grants
 
-    copy = rebound(spec, run, "copy", "n-copy")
+    copy = rebound(run, "copy", "n-copy")
     covers = [grant.covers(binding_of(copy, slot.call, PAY), 1.0) for slot in run.slots]
     assert covers == [True, False]
 
@@ -326,7 +326,7 @@ def test_only_open_calls_have_decisions_to_bind() -> None:
     """A copy of a run that thinks is in the same phase."""
     spec, _ = in_flight("ask")
     run = start(spec, [ChatMessage.from_user("go")], run_id="r")
-    assert rebound(spec, run, "copy", "n-copy").phase == Thinking()
+    assert rebound(run, "copy", "n-copy").phase == Thinking()
 
 
 def test_a_copy_of_a_run_asks_questions_of_its_own() -> None:
@@ -335,12 +335,12 @@ def test_a_copy_of_a_run_asks_questions_of_its_own() -> None:
     run = waiting(spec, *({"to": "Ann", "amount": n} for n in (1, 2)))
     digests = [
         call.digest
-        for one in (run, rebound(spec, run, "s", "n-s"), rebound(spec, run, "t", "n-t"))
+        for one in (run, rebound(run, "s", "n-s"), rebound(run, "t", "n-t"))
         for call in pending(spec, one)
     ]
 
     assert len(set(digests)) == 6
-    assert rebound(spec, run, "s", "n-s") == rebound(spec, run, "s", "n-s")
+    assert rebound(run, "s", "n-s") == rebound(run, "s", "n-s")
 
 
 def test_a_human_is_asked_about_a_lost_call_while_others_run() -> None:

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from detent import ToolCall
 from detent.approvals import AskOncePolicy, pending
-from detent.core.control.pending import decided_run
+from detent.core.control.decisions import decided_run
 from detent.core.run.approval import Binding, Grant, Scope
 from detent.core.run.refs import CallRef
 from detent.core.tools.result import result_of

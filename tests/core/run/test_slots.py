@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from detent import ImageContent, TextContent, ToolCall
+from detent.core.machine.turns import answer
 from detent.core.run.approval import Binding, Clearance
 from detent.core.run.run import (
     AnsweredByHuman,
@@ -15,7 +16,6 @@ from detent.core.run.run import (
     Running,
     Status,
     Succeeded,
-    answer,
     is_settled,
 )
 from detent.machine import CallRef, Slot, ToolFault, ToolResult

@@ -11,14 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import ChatMessage, State, Tool, ToolCall, ToolExecutionDecision
+from detent.adapters.confirmation.stopped_calls import get_tool_calls_and_descriptions_from_snapshot
 from detent.approvals import Ask, pending
 from detent.core.codec.own_values import dump
-from detent.core.control.breakpoints import (
-    AgentBreakpoint,
-    Breakpoint,
-    ToolBreakpoint,
-    break_every_step,
-)
 from detent.core.errors import StoredDataError
 from detent.core.machine.recovery import rebound
 from detent.core.run.effects import EffectKey
@@ -36,7 +31,6 @@ from detent.core.run.run import (
 from detent.core.storage.snapshot import (
     AgentSnapshot,
     SnapshotMismatchError,
-    get_tool_calls_and_descriptions_from_snapshot,
     run_of,
     snapshot_from,
     snapshot_of,
@@ -66,7 +60,7 @@ RUN = step(
     start(SPEC, [ChatMessage.from_user("hello")], run_id="r"),
     ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=CALLS))),
 )
-RULE = AgentBreakpoint("me", ToolBreakpoint("tool_invoker", 0, "pay"))
+RULE = {"component_name": "tool_invoker", "visit_count": 0, "tool_name": "pay", "agent_name": "me"}
 SNAPSHOT = snapshot_of(SPEC, RUN, due(SPEC, RUN), RULE)
 
 
@@ -219,7 +213,7 @@ def test_a_damaged_snapshot_gives_a_typed_error_or_a_run(place: Any, value: obje
         snapshot.to_json()
         _ = (snapshot.component_visits, snapshot.component_inputs, snapshot.messages)
         get_tool_calls_and_descriptions_from_snapshot(snapshot)
-        rebound(SPEC, run_of(SPEC, snapshot), "another", "n")
+        rebound(run_of(SPEC, snapshot), "another", "n")
     except StoredDataError:
         pass
 
@@ -245,30 +239,18 @@ def test_a_question_that_no_digest_names_is_put_anew() -> None:
     assert isinstance(RUN.phase, Acting)
     snapshot = snapshot_of(SPEC, evolve(RUN, phase=Acting(RUN.phase.reply, slots)))
 
-    copy = rebound(SPEC, run_of(SPEC, snapshot), "another", "n")
+    copy = rebound(run_of(SPEC, snapshot), "another", "n")
 
     assert pending(SPEC, copy) == ()
     assert [one.call for one in due(SPEC, copy) if isinstance(one, Judge)] == [slots[0].call]
 
 
 def test_a_snapshot_names_the_breakpoint_that_has_stopped_it() -> None:
-    """With a tool and an agent where it has them; a function of one's own has no name."""
-    rules: list[Any] = [
-        Breakpoint("chat_generator", 1),
-        ToolBreakpoint("tool_invoker", 0, "pay"),
-        AgentBreakpoint("me", Breakpoint("chat_generator")),
-        None,
-        break_every_step,
-    ]
+    """As its JSON says it; nothing where it is a function of one's own."""
     effects = due(SPEC, RUN)
 
-    assert [snapshot_of(SPEC, RUN, effects, rule).break_point for rule in rules] == [
-        {"component_name": "chat_generator", "visit_count": 1},
-        {"component_name": "tool_invoker", "visit_count": 0, "tool_name": "pay"},
-        {"component_name": "chat_generator", "visit_count": 0, "agent_name": "me"},
-        {},
-        {},
-    ]
+    assert snapshot_of(SPEC, RUN, effects, RULE).break_point == RULE
+    assert snapshot_of(SPEC, RUN, effects).break_point == {}
 
 
 def test_a_snapshot_that_nothing_holds_has_nothing_before_it() -> None:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import (
+    cached_property,
+    lru_cache,
+    partial,
+    partialmethod,
+    singledispatchmethod,
+    wraps,
+)
 from typing import Any
 
 import pytest
@@ -171,3 +178,108 @@ def test_a_default_without_a_form_is_shown_by_its_type() -> None:
     """It stands for the same in every process."""
     assert json_of({"a": (1, None)}) == {"a": [1, None]}
     assert json_of(object()) == "<object>"
+
+
+def in_order(first: str, second: str) -> Callable[..., Any]:
+    """Hands on its arguments by these names."""
+
+    def call(source: str, target: str) -> list[str]:
+        return [source, target]
+
+    def turned(target: str, source: str) -> list[str]:
+        return [target, source]
+
+    return call if first < second else turned
+
+
+def of_cell(*, is_live: bool) -> Callable[..., Any]:
+    """Uses the one or the other of what stands around it."""
+    live = test = "account"
+
+    def call() -> str:
+        return live
+
+    def other() -> str:
+        return test
+
+    return call if is_live else other
+
+
+def refunding(order: Callable[[], None], book: Callable[[], None]) -> str:
+    """A failed booking is refunded."""
+    try:
+        order()
+        book()
+    except ValueError:
+        return "refunded"
+    return "paid"
+
+
+def not_refunding(order: Callable[[], None], book: Callable[[], None]) -> str:
+    """A failed booking is not."""
+    try:
+        order()
+    except ValueError:
+        return "refunded"
+    else:
+        book()
+    return "paid"
+
+
+@pytest.mark.parametrize(
+    ("today", "tomorrow"),
+    [
+        (in_order("a", "b"), in_order("b", "a")),
+        (of_cell(is_live=True), of_cell(is_live=False)),
+        (refunding, not_refunding),
+        (lambda: b"\xab", lambda: "ab"),
+    ],
+    ids=["arguments", "cells", "handlers", "bytes"],
+)
+def test_the_same_instructions_about_something_else_make_another_version(
+    today: Callable[..., Any], tomorrow: Callable[..., Any]
+) -> None:
+    """Which argument is which, whose name is used, and what an error leads to."""
+    tomorrow.__qualname__ = tomorrow.__name__ = today.__qualname__ = today.__name__ = "pay"
+
+    assert made(today).version != made(tomorrow).version
+
+
+def with_member(member: object, name: str = "helper") -> Callable[..., Any]:
+    """A method of a class that has this member as well."""
+    kind = type("Bank", (), {name: member, "pay": lambda self: self})
+    method: Callable[..., Any] = kind().pay
+    return method
+
+
+MEMBERS: dict[str, Callable[[Any], object]] = {
+    "a method": lambda function: function,
+    "a static method": staticmethod,
+    "a class method": classmethod,
+    "a property": property,
+    "a property's setter": lambda function: property(print, function),
+    "a cached property": cached_property,
+    "a partial method": lambda function: partialmethod(function, 1),
+    "a method by its kinds": singledispatchmethod,
+    "a cached method": lru_cache,
+    "a decorated method": logged,
+}
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_each_member_of_a_class_makes_another_version(member: str) -> None:
+    """A method may use every one of them."""
+    first, second = (made(with_member(MEMBERS[member](function))) for function in (plain, other))
+
+    assert first.version != second.version
+
+
+def test_a_special_method_makes_another_version() -> None:
+    """But for one that was made beside the class, whose code is another in every process."""
+    versions = [made(with_member(one, "__getitem__")).version for one in (plain, other)]
+    generated: dict[str, Any] = {}
+    exec("def __eq__(self, other): return 1", generated)  # noqa: S102 - as dataclasses do it
+
+    assert versions[0] != versions[1]
+    with_it = made(with_member(generated["__eq__"], "__eq__"))
+    assert with_it.version == made(with_member(None, "__eq__")).version

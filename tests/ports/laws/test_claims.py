@@ -12,8 +12,7 @@ from attrs import evolve
 from detent.adapters.journals.encrypted import EncryptedJournal
 from detent.adapters.journals.memory import MemoryClaims, MemoryJournal
 from detent.adapters.journals.redacted import RedactedJournal
-from detent.core.control.claims import Claim, Owner
-from detent.ports.claims import FORGOTTEN_S, claims_of
+from detent.ports.claims import FORGOTTEN_S, Claim, Owner, claims_of
 from detent.ports.journal import Entry
 from detent.ports.laws.claims import LAWS, MakeClaims, check_claims
 from tests.ports.laws.test_journal import MAKERS

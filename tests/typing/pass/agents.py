@@ -8,9 +8,9 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.adapters.tools.decorator import tool
 from detent.adapters.tools.toolsets import Toolset
-from detent.core.result import AgentResult
 from detent.core.state.fields import Replaced
 from detent.core.state.state import State, TypedState
+from detent.ports.results import AgentResult
 
 
 class Notes(TypedState):

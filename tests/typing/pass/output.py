@@ -9,10 +9,10 @@ from attrs import frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
-from detent.core.result import AgentResult
 from detent.core.run.output_type import OutputType
 from detent.core.state.fields import Replaced
 from detent.core.state.state import State, TypedState
+from detent.ports.results import AgentResult
 
 
 @frozen

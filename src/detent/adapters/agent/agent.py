@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from typing import TypeAlias, _SpecialForm
 
     from detent.adapters.agent.assembly import Assembly
+    from detent.adapters.control.breakpoints import BreakPoints
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.run_handle import RunHandle
     from detent.adapters.drivers.threads import Inbox
     from detent.adapters.tools.toolsets import Tools
-    from detent.core.control.breakpoints import BreakPoints
-    from detent.core.result import AgentResult
     from detent.core.run.output_type import OutputType
     from detent.core.run.spec import AgentSpec
     from detent.core.state.state import State
     from detent.core.storage.snapshot import AgentSnapshot
     from detent.ports.chat import AsyncChatGenerator, ChatGenerator, Messages, StreamingCallback
+    from detent.ports.results import AgentResult
 
     AnyForm: TypeAlias = UnionType | _SpecialForm | type[Any]
     """Types that are no classes, as ``Stop | None``: for checkers the answer then is Any."""

@@ -30,6 +30,7 @@ from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
+from detent.adapters.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener, telling_results
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded
@@ -44,11 +45,8 @@ from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.telemetry.logs import logging_observers
 from detent.adapters.tools.toolsets import Tools
 from detent.core.chat.labels import labels_of
-from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
-from detent.core.control.claims import RunBusyError
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start
-from detent.core.result import AgentResult
 from detent.core.run.events import Resumed
 from detent.core.run.run import NO_OPTIONS, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
@@ -63,10 +61,12 @@ from detent.ports.chat import (
     StreamingCallback,
     require_chat_generator,
 )
+from detent.ports.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.listing import Listing
 from detent.ports.observer import Observer
+from detent.ports.results import AgentResult
 from detent.ports.telemetry import Leg, Telemetry
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
@@ -295,10 +295,9 @@ class Assembly(Generic[S]):
         leg: Leg | None = None,
         thread_id: str = "",
     ) -> RunHandle[S]:
-        tell = self.streaming_callback
         if streaming_callback is not None:
             require_callback(streaming_callback)
-            tell = streaming_callback
+        tell = self.streaming_callback if streaming_callback is None else streaming_callback
         rules = with_inner(self.rules, spec) if spec.agents else self.rules
         holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
         recorder = None

@@ -12,12 +12,11 @@ from detent.adapters.drivers.loading import Loaded, loaded, require_current
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import ChatMessage, ChatRole
-from detent.core.control.pending import ToolExecutionDecision, decided_run, pending
+from detent.core.control.decisions import ToolExecutionDecision, decided_run
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError, Refusal
 from detent.core.machine.recovery import proven, rebound, unsaid
 from detent.core.machine.step import step
-from detent.core.result import AgentResult
 from detent.core.run.approval import Principal
 from detent.core.run.events import Resumed
 from detent.core.run.run import Run, labelled
@@ -33,6 +32,8 @@ from detent.ports.chance import Chance
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalError
 from detent.ports.listing import RunQuery, StoredRun
+from detent.ports.pending import pending
+from detent.ports.results import AgentResult
 
 
 def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go on with it
@@ -61,7 +62,7 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on
-        run = rebound(spec, run, run_id or chance.new_id(), chance.new_id())
+        run = rebound(run, run_id or chance.new_id(), chance.new_id())
     return Loaded(run, 0, stored.held)
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
     from detent.core.chat.messages import ChatMessage
-    from detent.core.control.pending import PendingCall, ToolExecutionDecision
+    from detent.core.control.decisions import ToolExecutionDecision
     from detent.core.run.approval import Grant
     from detent.core.run.events import Event
     from detent.core.run.run import Run
     from detent.core.run.spec import AgentSpec
+    from detent.ports.pending import PendingCall
 
 TRIES = 20
 """So often decisions are written again, when other processes write to the same run."""
@@ -39,7 +40,7 @@ class RunDecisions:
             RunNotFoundError: the journal has no such run.
             StoredDataError: what is stored is damaged, or this agent cannot go on with it.
         """
-        from detent.core.control.pending import pending
+        from detent.ports.pending import pending
 
         spec, run = self._load(run_id)
         return pending(spec, run)
@@ -62,7 +63,8 @@ class RunDecisions:
             JournalConflictError: others write to the run all the time; nothing has been written.
         """
         from detent.adapters.agent.continuation import people
-        from detent.core.control.pending import ToolExecutionDecision, decided_run, pending
+        from detent.core.control.decisions import ToolExecutionDecision, decided_run
+        from detent.ports.pending import pending
 
         for decision in decisions:
             if not isinstance(decision, ToolExecutionDecision):

@@ -13,8 +13,8 @@ from detent.core.state.typevars import S
 
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
+    from detent.adapters.control.breakpoints import BreakPoints
     from detent.adapters.tools.toolsets import Tools
-    from detent.core.control.breakpoints import BreakPoints
     from detent.core.control.hooks import Hook
     from detent.core.run.limits import Limits
     from detent.core.storage.snapshot import AgentSnapshot

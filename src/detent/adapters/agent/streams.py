@@ -11,6 +11,7 @@ from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
+    from detent.adapters.control.breakpoints import BreakPoints
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.observations import Observation
     from detent.adapters.drivers.run_handle import RunHandle
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.threads import Inbox
     from detent.adapters.tools.toolsets import Tools
     from detent.core.chat.replies import StreamingChunk
-    from detent.core.control.breakpoints import BreakPoints
-    from detent.core.result import AgentResult
     from detent.core.run.events import Event
     from detent.core.storage.snapshot import AgentSnapshot
     from detent.ports.chat import Messages
+    from detent.ports.results import AgentResult
 
 Tell: TypeAlias = "Callable[[StreamingChunk | Event], object]"
 

@@ -20,9 +20,9 @@ from detent.adapters.cli.endings import WAITING, ending
 from detent.adapters.cli.folder import Research
 from detent.adapters.cli.show import Show, outcome, put
 from detent.core.chat.messages import ChatRole
-from detent.core.result import AgentResult
 from detent.ports.confirmation import HITLBreakpointException
 from detent.ports.listing import RunQuery
+from detent.ports.results import AgentResult
 
 HELP = "/history shows what was said, /help this; an empty line or Ctrl-D ends the conversation."
 COMMANDS = ("/help", "/history")

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from detent.adapters.system.terminal import escape_control
-from detent.core.control.claims import RunBusyError
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.ports.chat import ChatGeneratorError
+from detent.ports.claims import RunBusyError
 from detent.ports.journal import JournalConflictError, RunNotFoundError
 
 FAILED, USAGE, WAITING, REFUSED, NOT_FOUND, BUSY, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130

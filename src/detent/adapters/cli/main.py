@@ -59,11 +59,11 @@ from detent.adapters.system.snapshot_files import OWN_FOLDER
 from detent.adapters.system.terminal import escape_control
 from detent.core.control.hooks import before_model, before_tool
 from detent.core.errors import DetentError
-from detent.core.result import AgentResult
 from detent.core.run.limits import Limits
 from detent.ports.chat import ChatGenerator, ChatGeneratorError
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
 from detent.ports.listing import RunQuery
+from detent.ports.results import AgentResult
 
 PROMPT = (
     "You answer questions about a folder of text files. Search first, then read the places that "

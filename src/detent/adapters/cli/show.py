@@ -21,7 +21,7 @@ from detent.adapters.cli.folder import Research
 from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ToolCallResult
 from detent.core.chat.replies import StreamingChunk
-from detent.core.result import AgentResult
+from detent.ports.results import AgentResult
 
 RESULT_LINES = 4
 

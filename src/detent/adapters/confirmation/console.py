@@ -24,11 +24,11 @@ from detent.adapters.system.terminal import (
     print_text,
     spelled,
 )
-from detent.core.control.pending import PendingCall
 from detent.core.run.approval import Scope
 from detent.core.tools.masking import MASK
 from detent.core.values.frozen import thaw
 from detent.ports.confirmation import ConfirmationUIResult
+from detent.ports.pending import PendingCall
 
 ONE_AT_A_TIME = Lock()
 """Prompts of several runs in one process do not interleave."""
@@ -285,7 +285,7 @@ def _question(pending: PendingCall, now: float, *, whole: bool) -> Iterator[tupl
     left_out = _of(pending, "defaults") or ()
     for name, value in pending.arguments.items():
         source = "  (default)" if name in left_out else ""
-        label = f"  {_label(name)}"
+        label = f"  {argument_label(name)}"
         yield label, f"{label} = {_argument(pending, name, value, whole=whole)}{source}"
     # What else there is to compare or to know: from the state, or what was decided about before.
     for part in fields(type(pending)):
@@ -294,11 +294,11 @@ def _question(pending: PendingCall, now: float, *, whole: bool) -> Iterator[tupl
             continue
         source = "from the state" if part.name == "state" else part.name.replace("_", " ")
         for name, value in values.items():
-            label, text = f"  {_label(name)}", _argument(pending, name, value, whole=whole)
+            label, text = f"  {argument_label(name)}", _argument(pending, name, value, whole=whole)
             yield label, f"{label} = {text}  ({source})"
 
 
-def _label(name: str) -> str:
+def argument_label(name: str) -> str:
     """The name of an argument; a model may make one up, which is to look like no other row."""
     return name if re.fullmatch(r"[\w.-]+", name) else json.dumps(name, ensure_ascii=False)
 

@@ -11,9 +11,7 @@ from attrs import field, frozen
 
 from detent.adapters.system.snapshot_files import save_snapshot
 from detent.adapters.system.threads_and_loops import in_background
-from detent.core.control.pending import question
 from detent.core.machine.due import due
-from detent.core.result import AgentResult
 from detent.core.run.approval import DecisionRecord
 from detent.core.run.effects import AskHuman, Policy
 from detent.core.run.events import Event
@@ -28,6 +26,8 @@ from detent.ports.confirmation import (
     result_for,
 )
 from detent.ports.observer import Observer
+from detent.ports.pending import question
+from detent.ports.results import AgentResult
 
 
 @frozen

@@ -15,7 +15,7 @@ from detent.adapters.confirmation.public_keys import is_public_key
 from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ToolCall
 from detent.core.codec.own_values import dump
-from detent.core.control.pending import PendingCall, ToolExecutionDecision, decision_for
+from detent.core.control.decisions import ToolExecutionDecision, decision_for
 from detent.core.errors import StoredDataError
 from detent.core.machine.calls import Refusal
 from detent.core.run.approval import Decision, Principal
@@ -24,6 +24,7 @@ from detent.core.tools.tool import Tool
 from detent.core.tools.version import hashed
 from detent.core.values.checks import number
 from detent.ports.clock import Clock
+from detent.ports.pending import PendingCall
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -21,7 +21,7 @@ from detent.adapters.confirmation.policies import (
     WithQuestionOptions,
 )
 from detent.adapters.confirmation.tallies import AskAfter, AskOverBudget
-from detent.core.control.pending import ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import Answers
 from detent.core.run.effects import Policy
 from detent.core.tools.wording import Wording

@@ -171,9 +171,14 @@ class _Desk(Generic[S]):
 
 async def _taken(session: Session[S]) -> list[Effect]:
     """What is to be begun. Who is cancelled by then begins none of it, and says so."""
-    known = set(session.under_way)
+    known, steps = tuple(session.under_way), session.take_steps()
     try:
-        return await in_event_loop(session.take_steps())
+        try:
+            wait = next(steps)
+        except StopIteration as end:  # nothing is waited for: the usual case, and the quick one
+            taken: list[Effect] = end.value
+            return taken
+        return await in_event_loop(steps, wait)
     except asyncio.CancelledError:
         fresh = [one for key, one in session.under_way.items() if key not in known]
         never = [

@@ -13,9 +13,10 @@ from attrs import evolve
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.messages import ToolCallResult
 from detent.core.chat.replies import StreamingChunk, ToolCallDelta
+from detent.core.machine.turns import answer
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event
-from detent.core.run.run import Acting, Delegated, Run, answer
+from detent.core.run.run import Acting, Delegated, Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import MASK, masked
 from detent.ports.chat import StreamingCallback

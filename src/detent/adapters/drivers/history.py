@@ -184,7 +184,7 @@ class Runs(Generic[S]):
     ) -> Run[S]:
         """The same as a run. Raises as `fork`."""
         run = unconfirmed(self.spec, self.at(run_id, length))
-        run = rebound(self.spec, run, self.chance.new_id(), self.chance.new_id())
+        run = rebound(run, self.chance.new_id(), self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
             raise ValueError(

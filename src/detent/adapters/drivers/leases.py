@@ -18,17 +18,20 @@ from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock, run_time
 from detent.adapters.system.processes import LateOwners, has_ended, is_this_process, this_process
-from detent.core.control.claims import (
+from detent.ports.claims import (
     RENEWED,
     Claim,
+    Claims,
     Owner,
     RunBusyError,
+    claims_of,
     given_back,
     is_held,
     next_claim,
+    stands_of,
+    submit_swap_of,
     sure_for,
 )
-from detent.ports.claims import Claims, claims_of, stands_of, submit_swap_of
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalError
 

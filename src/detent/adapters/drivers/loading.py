@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 from attrs import evolve, frozen
 
-from detent.core.control.breakpoints import key_from_json
+from detent.core.control.holds import key_from_json
 from detent.core.errors import AgentChangedError, DetentError, StoredDataError
 from detent.core.machine.step import step
 from detent.core.run.effects import EffectKey

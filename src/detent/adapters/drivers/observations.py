@@ -16,11 +16,11 @@ from detent.adapters.drivers.steps import Steps, at_once, begun, in_event_loop
 from detent.adapters.drivers.threads import Inbox
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 from detent.core.chat.replies import StreamingChunk
-from detent.core.result import AgentResult, BreakpointException
 from detent.core.run.events import CancelRequested, Event
 from detent.core.run.run import Run
 from detent.core.state.typevars import S, T
 from detent.ports.confirmation import HITLBreakpointException
+from detent.ports.results import AgentResult, BreakpointException
 
 Observation: TypeAlias = StreamingChunk | Event | AgentResult[S, T]
 """A piece of a reply, a tool's result, an event that the run has taken in, or last, the result."""

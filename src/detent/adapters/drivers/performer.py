@@ -25,7 +25,11 @@ from detent.adapters.drivers.judging import judge
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
-from detent.adapters.system.threads_and_loops import in_a_thread, in_background
+from detent.adapters.system.threads_and_loops import (
+    await_in_background,
+    in_a_thread,
+    in_background,
+)
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.run.approval import Ask
 from detent.core.run.effects import (
@@ -204,7 +208,7 @@ class EffectPerformer:
 
     def _answer(self, effect: AskModel, pieces: AttemptStream | None, stop: Stop) -> ChatReply:
         if not hasattr(self.chat, "run"):
-            return _awaited(self._answer_async(effect, pieces), stop)
+            return await_in_background(self._answer_async(effect, pieces), stop)
         with stop:
             chat: Any = self.chat
             reply = chat.run(
@@ -290,7 +294,7 @@ class EffectPerformer:
             value = tools.execute(tool, arguments)
         if type(value) in ATOMS:  # most are: to ask whether it can be awaited takes far longer
             return value
-        return _awaited(value, stop) if isawaitable(value) else value
+        return await_in_background(value, stop) if isawaitable(value) else value
 
     async def _run_async(self, effect: RunTool) -> Event:
         if not (self.lease is None or self.lease.may_begin):
@@ -335,18 +339,6 @@ class EffectPerformer:
 
     def _ticked(self, effect: WaitUntil) -> Event:
         return ClockTicked(max(self.clock.now(), effect.at), self.chance())
-
-
-def _awaited(awaitable: Awaitable[T], stop: Stop) -> T:
-    """What an awaitable gives, awaited in the background and cancelled when `stop` is set."""
-    future = in_background(awaitable)
-    stop.then(future.cancel)
-    try:
-        return future.result()
-    finally:
-        stop.forget(future.cancel)
-        future.cancel()  # does nothing unless the waiting itself was interrupted
-        del future  # or an error in it would hold itself, by way of this frame
 
 
 def _invocation(effect: RunTool | Reconcile, lease: Lease | None = None) -> Invocation:

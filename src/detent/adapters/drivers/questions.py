@@ -10,13 +10,7 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.adapters.system.threads_and_loops import in_a_thread, in_background
-from detent.core.control.pending import (
-    PendingCall,
-    ToolExecutionDecision,
-    decision_for,
-    question,
-    unmasked,
-)
+from detent.core.control.decisions import ToolExecutionDecision, decision_for, unmasked
 from detent.core.machine.calls import (
     DecisionRefusedError,
     Refusal,
@@ -32,6 +26,7 @@ from detent.core.values.frozen import thaw
 from detent.ports.approvers import Authenticator, identified
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointException, decision_of
+from detent.ports.pending import PendingCall, question
 
 TRIES = 5
 """So often a human is asked who says what does not count; then the call stays pending."""

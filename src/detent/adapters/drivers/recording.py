@@ -35,7 +35,7 @@ from detent.adapters.drivers.steps import (
 )
 from detent.adapters.system.hearing import Ear, announce, listen
 from detent.core.codec.own_values import data_of
-from detent.core.control.breakpoints import describe_effects, place_of
+from detent.core.control.holds import describe_effects, place_of
 from detent.core.control.rebase import Folded, is_from_others, still_heard
 from detent.core.errors import StoredDataError
 from detent.core.machine.due import due

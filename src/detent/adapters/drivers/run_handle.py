@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from attrs import field, frozen
 
 from detent.adapters.confirmation.rules import Rules
+from detent.adapters.control.breakpoints import Holds, rule_to_json
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.recording import Recorder
@@ -19,16 +20,8 @@ from detent.adapters.drivers.steps import Steps, at_once, in_event_loop
 from detent.adapters.providers.registry import provider_of
 from detent.adapters.telemetry.logs import log_waiting
 from detent.core.chat.replies import ModelFailure
-from detent.core.control.breakpoints import Holds
-from detent.core.control.pending import pending
 from detent.core.errors import StateError
 from detent.core.machine.turns import output_of
-from detent.core.result import (
-    AgentResult,
-    BreakpointException,
-    StreamingCallbackError,
-    ToolInvocationError,
-)
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event
 from detent.core.run.outcomes import Failed
@@ -40,6 +33,13 @@ from detent.core.storage.snapshot import snapshot_of
 from detent.core.tools.result import ToolFault
 from detent.ports.chat import ChatGeneratorError
 from detent.ports.journal import JournalConflictError
+from detent.ports.pending import pending
+from detent.ports.results import (
+    AgentResult,
+    BreakpointException,
+    StreamingCallbackError,
+    ToolInvocationError,
+)
 from detent.ports.telemetry import Leg, Model
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def _stopped(
         BreakpointException: a breakpoint has stopped it, and `raises` is set.
     """
     rule = rules.first(run, held[0]) if held else None
-    take_snapshot = partial(snapshot_of, spec, run, held, rule, at)
+    take_snapshot = partial(snapshot_of, spec, run, held, rule_to_json(rule), at)
     read_output = partial(output_of, spec, run)
     result = AgentResult(run, held, take_snapshot, read_output, pending(spec, run))
     if result.pending:

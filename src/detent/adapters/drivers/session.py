@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from detent.adapters.control.breakpoints import NO_HOLD
 from detent.adapters.drivers.hooked import HooksAround
 from detent.adapters.drivers.shared_run import Changes, Missed, News, Record, SharedRun
 from detent.adapters.drivers.steps import NO_STEPS, Steps, at_once
 from detent.adapters.system.clocks import SystemClock
-from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
-from detent.core.control.claims import RunBusyError
+from detent.core.control.holds import Hold, place_of
 from detent.core.control.hooks import Hook, HookError, sent_back
 from detent.core.control.rebase import Folded
 from detent.core.machine.delegation import lapse_of, wrap_event
@@ -24,6 +24,7 @@ from detent.core.run.events import CallRewritten, Event, ToolNeverRan, ToolStart
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
+from detent.ports.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.journal import JournalConflictError
 from detent.ports.observer import Observer
@@ -34,7 +35,6 @@ SILENT = ("limit", "expiry")
 """What is not waited for alone."""
 WAITS = (AskHuman, WaitUntil)
 """What does no work: whoever goes on with the run waits for the same human, or the same time."""
-
 
 Landed: TypeAlias = tuple[Effect, Event | BaseException | None]
 """What came of an effect."""
@@ -131,7 +131,13 @@ class Session(SharedRun[S]):
 
     def take(self) -> list[Effect]:
         """As `take_steps`, blocking."""
-        return at_once(self.take_steps())
+        steps = self.take_steps()
+        try:
+            wait = next(steps)
+        except StopIteration as end:  # nothing is waited for: the usual case, and the quick one
+            taken: list[Effect] = end.value
+            return taken
+        return at_once(steps, wait)
 
     def take_steps(self) -> Steps[list[Effect]]:
         """The effects that are owed and not under way yet; from now on they are.
@@ -314,15 +320,6 @@ class Session(SharedRun[S]):
             yield from self._settled(self._settle_each())
         if is_told:
             yield from self._take_news()
-
-    def feed(self, *events: Event) -> None:
-        """As `feed_steps`, blocking."""
-        at_once(self.feed_steps(*events))
-
-    def feed_steps(self, *events: Event) -> Steps[None]:
-        """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
-        self._add_all(events)
-        yield from self.settle_steps()
 
     def _land(self, effect: Effect, came: Event | BaseException | None) -> None:
         key = effect.key

@@ -10,8 +10,7 @@ from typing import Any, Generic, TypeAlias
 
 from attrs import frozen
 
-from detent.adapters.drivers.steps import Steps
-from detent.core.control.claims import RunBusyError
+from detent.adapters.drivers.steps import Steps, at_once
 from detent.core.control.hooks import Hook
 from detent.core.control.rebase import Folded, rebased
 from detent.core.errors import DetentError
@@ -21,6 +20,7 @@ from detent.core.run.events import Event
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
+from detent.ports.claims import RunBusyError
 from detent.ports.journal import JournalConflictError, JournalError, JournalUnavailableError
 from detent.ports.observer import Observer
 
@@ -83,6 +83,15 @@ class SharedRun(ABC, Generic[S]):
             "this session holds its run no longer: whoever drove it has given its result, or "
             "raised; go on with that result's run, or with Agent.resume, in another session"
         )
+
+    def feed(self, *events: Event) -> None:
+        """As `feed_steps`, blocking."""
+        at_once(self.feed_steps(*events))
+
+    def feed_steps(self, *events: Event) -> Steps[None]:
+        """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
+        self._add_all(events)
+        yield from self.settle_steps()
 
     def _add_all(self, events: Sequence[Event]) -> None:
         """Fold in all events, or none."""

@@ -39,13 +39,13 @@ from ag_ui.core import (
 from ag_ui.core import ToolCall as AGUIToolCall
 
 from detent.adapters.faces.following import Followed, Left, Spoken
-from detent.adapters.faces.replies import arguments_text, failure_text, question_line
+from detent.adapters.faces.replies import arguments_text, failure_text, question_text
 from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, ToolCallResult
-from detent.core.control.pending import PendingCall
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Run
 from detent.core.values.frozen import thaw
 from detent.ports.hosting import HostedRun
+from detent.ports.pending import PendingCall
 
 EXPIRES_S = 24 * 60 * 60.0
 """When a client is to ask again about a question that does not lapse, in seconds: the protocol
@@ -62,7 +62,7 @@ def interrupt_of(call: PendingCall, now: float, note: str = "") -> Interrupt:
     return Interrupt(
         id=call.digest,
         reason="tool_call",
-        message="\n".join(filter(None, (note, question_line(call), call.reason))),
+        message=question_text(call, note),
         tool_call_id=call.call_id,
         response_schema={"type": "object", "properties": answers, "required": ["approved"]},
         expires_at=datetime.fromtimestamp(at, UTC).isoformat(),

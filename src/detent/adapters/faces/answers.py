@@ -10,10 +10,11 @@ from typing import Any
 from attrs import evolve
 
 from detent.adapters.system.threads_and_loops import in_a_thread
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
 from detent.ports.hosting import Host, HostRefusal
+from detent.ports.pending import PendingCall
 
 DECIDED = frozenset({"repeated", "outdated", "ended"})
 """Why an answer does nothing where the question waits no more: nobody has to be told."""

@@ -20,8 +20,9 @@ from detent.core.chat.messages import (
     ToolCall,
     ToolCallResult,
 )
+from detent.core.machine.turns import answer
 from detent.core.run.effects import EffectKey
-from detent.core.run.run import Acting, Pausing, Run, Thinking, answer
+from detent.core.run.run import Acting, Pausing, Run, Thinking
 from detent.ports.hosting import Host, HostedRun, Piece, Watched
 
 

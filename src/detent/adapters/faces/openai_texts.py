@@ -19,11 +19,11 @@ from detent.adapters.web.people import Person
 from detent.adapters.web.shown import visible
 from detent.core.chat.messages import ChatMessage, ToolCall, ToolCallResult
 from detent.core.chat.replies import Usage
-from detent.core.control.pending import PendingCall
 from detent.core.errors import DetentError
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Run
 from detent.ports.hosting import HostedRun, HostRefusal
+from detent.ports.pending import PendingCall
 
 THREAD_HEADERS = ("X-Thread-Id", "X-OpenWebUI-Chat-Id")
 """Where a client names the conversation; the first one that is there counts."""
@@ -133,9 +133,11 @@ def in_code(value: object) -> str:
     return f"```json\n{visible(text)}\n```"
 
 
-def question_text(call: PendingCall, inbox_url: str) -> str:
+def inbox_text(call: PendingCall, inbox_url: str) -> str:
     """What a person is told of a call that waits for them."""
-    what = in_code({"tool": call.tool_name, "arguments": dict(call.to_dict()["arguments"])})
+    plain = call.to_dict()
+    parts = {"tool": call.tool_name, "arguments": plain["arguments"], "state": plain["state"]}
+    what = in_code({name: part for name, part in parts.items() if part or name != "state"})
     where = "in the inbox"
     if inbox_url:
         path = f"question/{quote(call.digest, safe='')}/{quote(call.run_id, safe='')}"
@@ -208,7 +210,7 @@ class Answer:
     def _closing_pieces(self, hosted: HostedRun) -> Iterator[Mapping[str, str]]:
         self.usage = hosted.run.usage
         self._note_end(hosted.run)
-        texts = [question_text(call, self._inbox_url) for call in hosted.pending]
+        texts = [inbox_text(call, self._inbox_url) for call in hosted.pending]
         if isinstance(hosted.run.outcome, Cancelled):
             texts.append("The run was cancelled.")
         for text in texts:

@@ -9,10 +9,10 @@ from starlette.responses import Response, StreamingResponse
 
 from detent.adapters.faces.entrance import TurnedAwayError
 from detent.core.chat.messages import ToolCall
-from detent.core.control.pending import PendingCall
 from detent.core.run.outcomes import Failed
 from detent.core.tools.masking import masked
 from detent.core.values.frozen import thaw
+from detent.ports.pending import PendingCall
 
 KEEP_ALIVE = ": keep-alive\n\n"
 """What a stream says where it has nothing to say: else what stands between ends it."""
@@ -65,5 +65,18 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def question_line(call: PendingCall) -> str:
-    """What would run, in a line; JSON shows what cannot be seen."""
-    return f"{call.tool_name} {json.dumps(call.to_dict()['arguments'], default=repr)}"
+    """All that would run, in a line: JSON shows what cannot be seen.
+
+    RULE: what the state fills in belongs to it. Who says yes to an amount has to see for whom.
+    """
+    plain = call.to_dict()
+    line = f"{call.tool_name} {json.dumps(plain['arguments'], default=repr)}"
+    if plain["state"]:
+        line += f", from the state {json.dumps(plain['state'], default=repr)}"
+    return line + "".join(f", in {json.dumps(name)}" for name in call.agents)
+
+
+def question_text(call: PendingCall, note: str = "", lead: str = "") -> str:
+    """A question in words: what would run, and why somebody is asked."""
+    lines = (note, lead + question_line(call), call.description, call.reason)
+    return "\n".join(filter(None, lines))

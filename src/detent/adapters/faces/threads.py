@@ -10,10 +10,10 @@ from attrs import frozen
 from detent.adapters.faces.answers import decide
 from detent.adapters.web.people import Person
 from detent.core.chat.messages import ChatMessage
-from detent.core.control.pending import PendingCall
 from detent.core.run.events import CancelRequested
 from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal, UnknownAgentError
 from detent.ports.journal import RunNotFoundError
+from detent.ports.pending import PendingCall
 
 
 @frozen

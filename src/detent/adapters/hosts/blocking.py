@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from detent.adapters.hosts.stored import HostNotOpenError
 from detent.adapters.system.threads_and_loops import in_background
-from detent.core.result import AgentResult
 from detent.ports.chat import Messages
 from detent.ports.hosting import (
     Accepted,
@@ -22,6 +21,7 @@ from detent.ports.hosting import (
     Watched,
 )
 from detent.ports.listing import Cursor, StoredRun
+from detent.ports.results import AgentResult
 
 
 class BlockingHost:

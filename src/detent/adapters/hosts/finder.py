@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import Protocol
 
 from detent.adapters.drivers.steps import Steps, at_once
-from detent.core.control.claims import RunBusyError
+from detent.ports.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.listing import RunQuery, StoredRun

@@ -12,11 +12,11 @@ from typing import Any
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.assembly import Assembly, nested_performers
 from detent.adapters.drivers.run_handle import NestedPerformers
+from detent.adapters.hosts.effects.stored import effect_from_json, effect_to_json, report_to_json
 from detent.core.errors import StoredDataError
 from detent.core.run.effects import Effect
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
-from detent.core.storage.effects import effect_from_json, effect_to_json, report_to_json
 from detent.ports.hosting import UnknownAgentError
 
 

@@ -22,13 +22,13 @@ from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.logs import log_failed
-from detent.core.result import AgentResult, StreamingCallbackError, ToolInvocationError
 from detent.core.run.effects import Effect, WaitUntil
 from detent.core.run.events import Event, MessageReceived
 from detent.core.run.run import Run
 from detent.core.storage.snapshot import AgentSnapshot
 from detent.ports.chat import ChatGeneratorError, Messages
 from detent.ports.journal import Journal
+from detent.ports.results import AgentResult, StreamingCallbackError, ToolInvocationError
 
 LEAVE_S = 1.0
 """A run that waits for a time is left when that is further away."""

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.continuation import people
 from detent.adapters.agent.decisions import RunDecisions
-from detent.core.control.pending import ToolExecutionDecision, decided_run
+from detent.core.control.decisions import ToolExecutionDecision, decided_run
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.core.machine.step import step

@@ -17,13 +17,13 @@ from detent.adapters.drivers.run_handle import ended_result
 from detent.adapters.hosts.channels import Channels, Reader
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.system.threads_and_loops import in_another_thread
-from detent.core.control.pending import pending
 from detent.core.errors import StoredDataError
-from detent.core.result import AgentResult
 from detent.core.run.run import Run
 from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, UnknownAgentError, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
 from detent.ports.listing import Cursor, RunQuery, StoredRun
+from detent.ports.pending import pending
+from detent.ports.results import AgentResult
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from detent.adapters.agent.agent import Agent
-from detent.core.storage.rules import rules_fingerprint
+from detent.adapters.hosts.effects.rules import rules_fingerprint
 from detent.ports.hosting import HostedAgent
 
 

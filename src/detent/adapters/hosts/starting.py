@@ -17,15 +17,15 @@ from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.legs import AnyHandle, Legs, told_by
 from detent.adapters.hosts.reading import Reading, asked
-from detent.core.control.claims import RunBusyError
 from detent.core.errors import StateError, StoredDataError, UnstorableError
-from detent.core.result import AgentResult
 from detent.core.run.events import Event, MessageReceived
 from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
 from detent.ports.chat import Messages
+from detent.ports.claims import RunBusyError
 from detent.ports.hosting import Accepted, Fork, HostRefusal, UnknownAgentError
 from detent.ports.journal import JournalDamagedError
 from detent.ports.listing import StoredRun
+from detent.ports.results import AgentResult
 
 BUSY_S = 0.05
 """How long it is waited for another process that is just beginning the same run."""
@@ -153,8 +153,8 @@ class Starting:
     async def say(self, run_id: str, said: MessageReceived, new_id: str) -> Accepted | HostRefusal:
         """Go on with the conversation of a run that has ended, in a run of its own.
 
-        RULE: who speaks has begun it, where that is known: they must not approve what it does as
-        somebody else's.
+        RULE: who speaks has begun it: they must not approve what it does as somebody else's. Where
+        nobody knows who that was, it is nobody's, and not of who began the one before.
         """
         last = await self._reading.listed(run_id)
         if last is None:
@@ -169,7 +169,7 @@ class Starting:
             run = (await self._reading.run(run_id)).run
         except StoredDataError as error:
             return HostRefusal("unreadable", str(error))
-        message, by = said.message, said.by or run.started_by
+        message, by = said.message, said.by
         if last.thread_id:
             return await self.start(NewRun(new, message, started_by=by))
         # its name says behind what it comes, so that two who speak at once do not both go on

@@ -26,7 +26,6 @@ from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
-from detent.core.result import AgentResult
 from detent.core.run.events import MessageReceived
 from detent.ports.chance import Chance
 from detent.ports.chat import Messages
@@ -44,6 +43,7 @@ from detent.ports.hosting import (
 )
 from detent.ports.journal import Journal
 from detent.ports.listing import Cursor, RunQuery, StoredRun
+from detent.ports.results import AgentResult
 
 NOT_HEARD = HostRefusal("ended", "it has ended")
 OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting", "_way"})

@@ -17,8 +17,7 @@ from attrs import asdict
 
 from detent.adapters.journals.lines import checksum_of, json_of, last_line, line_of, write, writing
 from detent.adapters.system.snapshot_files import OWN_FILE, OWN_FOLDER
-from detent.core.control.claims import Claim, Owner
-from detent.ports.claims import FORGOTTEN_S
+from detent.ports.claims import FORGOTTEN_S, Claim, Owner
 from detent.ports.journal import JournalError
 
 CLAIM, OWNER = ".claim", ".owner"

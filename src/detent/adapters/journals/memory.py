@@ -10,7 +10,7 @@ from typing import TypeVar
 from attrs import evolve
 
 from detent.adapters.journals.run_index import RunIndex
-from detent.core.control.claims import Claim, Owner
+from detent.ports.claims import Claim, Owner
 from detent.ports.journal import Checkpoint, Entry, listing_after, require_next
 from detent.ports.listing import ALL_RUNS, NO_LISTING, RunQuery, StoredRun
 
@@ -78,7 +78,10 @@ class MemoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        new = [entry if type(entry.body) in PRIVATE else _text(entry) for entry in entries]
+        new = list(entries)
+        for place, entry in enumerate(entries):
+            if type(entry.body) not in PRIVATE:
+                new[place] = _text(entry)
         last = checkpoint  # it may refuse to be text
         if last is not None and type(last.body) not in PRIVATE:
             last = _text(last)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from detent.adapters.journals.postgres_pool import ConnectionPool
-from detent.core.control.claims import Claim, Owner
-from detent.ports.claims import FORGOTTEN_S
+from detent.ports.claims import FORGOTTEN_S, Claim, Owner
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -23,8 +23,7 @@ from detent.adapters.journals.sqlite_opening import (
     readable,
 )
 from detent.adapters.journals.writer import Writer
-from detent.core.control.claims import Claim, Owner
-from detent.ports.claims import FORGOTTEN_S
+from detent.ports.claims import FORGOTTEN_S, Claim, Owner
 from detent.ports.journal import JournalDamagedError, JournalError, JournalUnavailableError
 
 if TYPE_CHECKING:

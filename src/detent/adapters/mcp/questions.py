@@ -8,8 +8,8 @@ from typing import Any
 
 import mcp_types as types
 
-from detent.core.control.pending import PendingCall
 from detent.core.values.frozen import thaw
+from detent.ports.pending import PendingCall
 
 FORM: dict[str, Any] = {
     "type": "object",
@@ -36,7 +36,12 @@ def form_of(call: PendingCall) -> types.ElicitRequest:
 def text_of(call: PendingCall) -> str:
     """The question in words; JSON shows what cannot be seen."""
     content: dict[str, object] = {"tool": call.tool_name, "arguments": thaw(call.arguments)}
-    context = {"description": call.description, "reason": call.reason, "state": thaw(call.state)}
+    context = {
+        "state": thaw(call.state),
+        "agents": list(call.agents),
+        "description": call.description,
+        "reason": call.reason,
+    }
     content |= {name: value for name, value in context.items() if value}
     return f"May this run?\n{json.dumps(content, indent=1)}"
 

@@ -17,15 +17,15 @@ from detent.adapters.faces.answers import decide
 from detent.adapters.mcp.callers import call_message
 from detent.adapters.mcp.questions import answer_in, form_of
 from detent.core.chat.messages import FileContent, ImageContent, ResultPart, TextContent, ToolCall
-from detent.core.control.pending import PendingCall
 from detent.core.errors import DetentError
-from detent.core.result import AgentResult
 from detent.core.run.events import CancelRequested
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
 from detent.ports.hosting import Host, HostRefusal
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.pending import PendingCall
+from detent.ports.results import AgentResult
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Answer: TypeAlias = types.CallToolResult | types.InputRequiredResult

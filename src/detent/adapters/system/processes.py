@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from detent.adapters.system.clocks import run_time
-from detent.core.control.claims import Owner
+from detent.ports.claims import Owner
 
 PROC = Path("/proc")
 STATE, STARTED = 0, 19

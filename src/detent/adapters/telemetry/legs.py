@@ -19,7 +19,6 @@ from detent.adapters.telemetry.contents import Contents
 from detent.adapters.telemetry.instruments import Instruments
 from detent.adapters.telemetry.works import Came, ModelWork, ToolWork, Work, failed
 from detent.core.machine.delegation import nested_run, runs_in
-from detent.core.result import BreakpointException
 from detent.core.run.approval import DecisionRecord
 from detent.core.run.effects import AskModel, Effect, RunTool
 from detent.core.run.events import Event, HappenedInside
@@ -28,6 +27,7 @@ from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Faulted, Run, Slot
 from detent.core.storage.journal import status_of
 from detent.ports.confirmation import HITLBreakpointException
+from detent.ports.results import BreakpointException
 from detent.ports.telemetry import Drive, Model
 
 Attributes: TypeAlias = dict[str, AttributeValue]

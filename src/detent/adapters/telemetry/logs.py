@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from detent.core.chat.replies import Usage
-from detent.core.control.pending import PendingCall
 from detent.core.machine.delegation import runs_in
 from detent.core.run.approval import Ask
 from detent.core.run.events import (
@@ -38,6 +37,7 @@ from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import Run
 from detent.core.tools.tool import Tool
 from detent.ports.observer import Observer
+from detent.ports.pending import PendingCall
 
 LOGGER = logging.getLogger("detent")
 LOGGER.addHandler(logging.NullHandler())  # silent, until somebody turns it on

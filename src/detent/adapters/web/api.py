@@ -25,7 +25,7 @@ from detent.adapters.web.people import Person, SignIn, Tokens
 from detent.adapters.web.protection import is_local, other_site
 from detent.adapters.web.shown import secret_names
 from detent.core.chat.messages import ChatMessage
-from detent.core.control.pending import ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
 from detent.ports.hosting import Accepted, Host, HostRefusal, UnknownAgentError

@@ -10,8 +10,8 @@ from attrs import evolve, frozen
 
 from detent.adapters.system.terminal import escape_control
 from detent.adapters.web.shown import as_json
-from detent.core.control.pending import PendingCall
 from detent.core.values.frozen import thaw
+from detent.ports.pending import PendingCall
 
 Kind: TypeAlias = Literal["text", "choice", "json"]
 VALUE, LEFT_OUT = "value:", "without:"

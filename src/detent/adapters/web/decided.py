@@ -14,12 +14,12 @@ from detent.adapters.web.arguments import Change, changes
 from detent.adapters.web.finding import entries_of, host_of
 from detent.adapters.web.rendering import base_of, page
 from detent.core.chat.messages import ToolCall
-from detent.core.control.pending import PendingCall
 from detent.core.errors import StoredDataError
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.tools.masking import masked
 from detent.ports.hosting import Host, HostedRun, UnknownAgentError
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.pending import PendingCall
 
 CALLS = 50
 """What was said about so many calls is shown; of more, the inbox and the runs tell."""

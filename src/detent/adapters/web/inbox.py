@@ -22,10 +22,11 @@ from detent.adapters.web.decided import to_decided
 from detent.adapters.web.finding import host_of
 from detent.adapters.web.rendering import page
 from detent.core.chat.messages import ChatMessage, ChatRole
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES, Scope
 from detent.ports.hosting import Accepted, HostRefusal, PendingQuestion, UnknownAgentError
 from detent.ports.journal import RunNotFoundError
+from detent.ports.pending import PendingCall
 
 BEFORE = 6
 """So many messages are shown that came before a question, the last ones."""

@@ -19,7 +19,7 @@ from detent.core.run.run import (
     Slot,
     charged,
     moved,
-    with_slot,
+    with_spending,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.stored import value_to_json
@@ -122,13 +122,13 @@ def unjudged(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:
     """The run as a policy sees it: no call that is to be judged was before, however deep it is."""
     for slot, _ in unfit(spec, run):
         blank = Slot(slot.ref, slot.call, AwaitingPolicy())
-        run = run if slot == blank else with_slot(run, blank)
+        run = run if slot == blank else with_spending(run, blank)
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
             name, was = slot.status.tool_name, slot.status.run
             now = unjudged(spec.agents[name], was)
             if now is not was:
-                run = with_slot(run, moved(slot, Delegated(name, now)))
+                run = with_spending(run, moved(slot, Delegated(name, now)))
                 run = charged(run, was.spent, now.spent)
     return run
 

@@ -8,7 +8,7 @@ from typing import Any
 from detent.core.errors import DetentError, OutputError
 from detent.core.machine.calls import given_up
 from detent.core.machine.due import call_key
-from detent.core.machine.turns import cut_short, move_slot, output_of, with_slots
+from detent.core.machine.turns import cut_short, output_of, settled
 from detent.core.run.effects import RunTool
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Exhausted, Failed, Finished
@@ -22,6 +22,8 @@ from detent.core.run.run import (
     Status,
     Succeeded,
     moved,
+    with_slot,
+    with_slots,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -147,7 +149,7 @@ def _answer(agent: AgentSpec[Any], run: Run[Any]) -> object:
 
 def begins_none(spec: AgentSpec[S], run: Run[S], limit: str) -> Run[S]:
     """The run, in which no agent begins any more, however deep: a limit around it is reached."""
-    return with_slots(spec, run, tuple([_unbegun(spec, run, slot, limit) for slot in run.slots]))
+    return settled(spec, with_slots(run, [_unbegun(spec, run, slot, limit) for slot in run.slots]))
 
 
 def _unbegun(spec: AgentSpec[S], run: Run[S], slot: Slot, limit: str) -> Slot:
@@ -167,5 +169,6 @@ def stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: st
             agent = spec.agents[now.status.tool_name]
             inner = stopped_at_turn(agent, was.status.run, now.status.run, limit)
             if inner is not now.status.run:
-                after = move_slot(spec, after, now, came_of(spec, after, now, inner))
+                status = came_of(spec, after, now, inner)
+                after = settled(spec, with_slot(after, moved(now, status)))
     return after if after.turn == before.turn else cut_short(spec, after, Exhausted(limit))

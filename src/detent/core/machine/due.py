@@ -33,7 +33,6 @@ from detent.core.run.run import (
     Run,
     Running,
     Slot,
-    Status,
     Thinking,
     Unknown,
 )
@@ -77,37 +76,30 @@ def _owed_to_calls(
     spec: AgentSpec[S],
     run: Run[S],
     slots: tuple[Slot, ...],
-    is_shared: bool,  # noqa: FBT001 - a part of what is known of the run
+    is_shared: bool,  # noqa: FBT001 - what is known of the run
 ) -> tuple[Effect, ...]:
-    kinds: set[type[Status]] = set()
-    workable: list[Slot] = []
-    for slot in slots:
-        kind = type(slot.status)
-        kinds.add(kind)
-        if kind in WORKABLE:
-            workable.append(slot)
-    owed: list[Effect] = []
+    kinds = {type(slot.status) for slot in slots}
     anew: list[tuple[Slot, Binding]] = []
     # most agents have no policy, and are not to pay for those that have
     is_judged = spec.guards or run.decisions or not kinds.isdisjoint(JUDGED)
     if is_judged and (anew := list(unfit(spec, run))):
-        left = {slot.ref for slot in slots} - {slot.ref for slot, _ in anew}
-        slots = tuple(slot for slot in slots if slot.ref in left)
-        workable = [slot for slot in workable if slot.ref in left]
+        again = {slot.ref for slot, _ in anew}
+        slots = tuple(slot for slot in slots if slot.ref not in again)
         kinds = {type(slot.status) for slot in slots}
+    workable = [slot for slot in slots if type(slot.status) in WORKABLE]
+    inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
+    judgements, inner = _judgements(spec, run, anew, inner)
+    owed: list[Effect] = [*judgements]
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run, slots)
-    inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
-    judgements, inner = _one_at_a_time(spec, run, anew, inner)
-    owed = [*judgements, *owed]
     if len(workable) > 1:
         workable = _in_turn(workable, inner)
         if is_shared or spec.limits.is_shared:
             workable = _one_agent(spec, workable)
     at_work = workable[: spec.limits.parallel_tool_calls]
-    owed += _tools_to_run(spec, run, at_work)
+    owed += _attempts(RunTool, (Ready, Running), spec, run, at_work)
     if Unknown in kinds:
-        owed += _lookups(spec, run)
+        owed += _attempts(Reconcile, (Unknown,), spec, run, slots)
     if Running in kinds or BackingOff in kinds or AwaitingDecision in kinds:
         owed += _waits(run)
     for slot in slots if inner else ():
@@ -129,35 +121,25 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
 
 
 def _judgements(
-    spec: AgentSpec[S], run: Run[S], calls: Iterable[tuple[Slot, Binding]]
-) -> Iterator[Judge]:
-    """One for each policy, and budget: what is said of the calls before may matter to the next."""
-    asked: list[Policy] = []
-    taken = set[str]()
-    for slot, binding in calls:
-        name = slot.call.tool_name
-        policy = spec.guards.get(name, unguarded)
-        names = budgets_of(policy)
-        if not any(policy is one for one in asked) and taken.isdisjoint(names):
-            asked.append(policy)
-            taken |= names
-            yield Judge(slot.ref, slot.call, spec.tools[name], policy, run, binding)
-
-
-def _one_at_a_time(
     spec: AgentSpec[S], run: Run[S], anew: list[tuple[Slot, Binding]], inner: Inner
 ) -> tuple[list[Judge], Inner]:
-    """The judgements, and what agents are owed without those that share a budget with one before.
+    """What policies are asked now, and what agents inside are owed without what must wait for that.
 
-    Each sees what all of the run has spent until then.
+    RULE: one for each policy, and for each budget, however deep: what is said of a call may matter
+    to the next, which sees what all of the run has spent until then.
     """
     if not (anew or inner):  # most runs have neither
         return [], inner
     if not anew and not any(isinstance(one, Judge) for owed in inner.values() for one in owed):
         return [], inner
-    seen = unjudged(spec, run)
-    own = list(_judgements(spec, seen, anew))
-    taken = {name for one in own for name in budgets_of(one.policy)}
+    seen, asked, taken = unjudged(spec, run), list[Judge](), set[str]()
+    for slot, binding in anew:
+        name = slot.call.tool_name
+        policy = spec.guards.get(name, unguarded)
+        names = budgets_of(policy)
+        if not any(policy is one.policy for one in asked) and taken.isdisjoint(names):
+            taken |= names
+            asked.append(Judge(slot.ref, slot.call, spec.tools[name], policy, seen, binding))
     left: Inner = {}
     for ref, effects in inner.items():
         kept = list[Effect]()
@@ -168,7 +150,7 @@ def _one_at_a_time(
                 taken |= names
                 kept.append(evolve(effect, run=evolve_run(effect.run, spent=seen.spent)))
         left[ref] = tuple(kept)
-    return own, left
+    return asked, left
 
 
 def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> Iterator[AskHuman]:
@@ -198,16 +180,23 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
             )
 
 
-def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:
-    owed: list[RunTool] = []
-    for slot in at_work:
-        if isinstance(status := slot.status, (Ready, Running)):
+def _attempts(
+    make: type[RunTool | Reconcile],
+    kinds: tuple[type[Ready | Running | Unknown], ...],
+    spec: AgentSpec[S],
+    run: Run[S],
+    slots: Iterable[Slot],
+) -> list[RunTool | Reconcile]:
+    """What a tool is to do for the calls of these kinds: to run, or to look up how it went."""
+    owed: list[RunTool | Reconcile] = []
+    for slot in slots:
+        if isinstance(status := slot.status, kinds):
             tool, key = spec.tools[slot.call.tool_name], call_key(run, slot)
-            owed.append(RunTool(slot.ref, status.attempt, slot.call, tool, run.state, key))
+            owed.append(make(slot.ref, status.attempt, slot.call, tool, run.state, key))
     return owed
 
 
-def _owed_inside(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - as above
+def _owed_inside(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - what is known of the run
     """What the agents at work are owed, by their calls."""
     is_shared |= spec.limits.is_shared
     return {
@@ -261,14 +250,6 @@ def _owed_to_agent(slot: Slot, owed: tuple[Effect, ...], *, is_at_work: bool) ->
 def call_key(run: Run[Any], slot: Slot) -> IdempotencyKey:
     """By what the world can tell this call from all others: it is the same for each attempt."""
     return IdempotencyKey(f"{run.id}/{slot.ref.turn}/{slot.ref.place}")
-
-
-def _lookups(spec: AgentSpec[S], run: Run[S]) -> Iterator[Reconcile]:
-    for slot in run.slots:
-        if isinstance(slot.status, Unknown):
-            tool = spec.tools[slot.call.tool_name]
-            attempt, key = slot.status.attempt, call_key(run, slot)
-            yield Reconcile(slot.ref, attempt, slot.call, tool, run.state, key)
 
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:

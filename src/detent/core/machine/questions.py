@@ -16,6 +16,7 @@ from detent.core.machine.binding import (
     is_stale,
     is_unfit,
 )
+from detent.core.machine.calls import refusal, slot_at
 from detent.core.run.approval import (
     PLAIN_ASK,
     SCOPES,
@@ -34,6 +35,7 @@ from detent.core.run.approval import (
     Rejected,
     Scope,
     Verdict,
+    end_of,
     is_past,
     wants_more,
 )
@@ -50,8 +52,10 @@ from detent.core.run.run import (
     Status,
     evolve,
     moved,
-    stopped,
+    unspent,
     with_slot,
+    with_slots,
+    with_spending,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -62,8 +66,18 @@ from detent.core.tools.result import text_of
 from detent.core.tools.wording import Wording
 
 
-def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Run[Any]:
+def judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
     """The run as a policy has said of a call: it may run, may not, or a human must decide."""
+    slot = slot_at(run, event.ref)
+    if slot is None:
+        return run
+    is_owed = isinstance(slot.status, AwaitingPolicy)
+    if not is_owed and event.binding is not None:  # else it comes too late
+        is_owed = is_stale(slot) or is_unfit(spec, run, slot, event.binding)
+    return _judged(spec, run, slot, event) if is_owed else run
+
+
+def _judged(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Judged) -> Run[S]:
     before = slot.status
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
     now = event.binding or binding_of(run, slot.call, spec.tools[slot.call.tool_name])
@@ -72,17 +86,16 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     if not isinstance(said, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
         slot = Slot(slot.ref, slot.call, before, slot.clearance, said.spends)
-        kept = _kept(slot, said, event.at) if stays or _answer(slot) is not None else None
-        if kept is not None:
-            return with_slot(run, kept)
         wanted = _wanted(slot, said)
+        if not wanted and (stays or _answer(slot) is not None):
+            return with_spending(run, _kept(slot, said, event.at))
     clear = slot.clearance
     is_left = clear is not None and _is_as_left(clear, now, event.at)  # a human has said so
     match said:
         case Deny(reason):
             return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
         case Allow() if is_left or not asked.after:
-            return with_slot(run, evolve_slot(slot, Ready(attempt), Clearance(now, attempt)))
+            return with_spending(run, evolve_slot(slot, Ready(attempt), Clearance(now, attempt)))
         case Allow():  # nobody knows what the call has done: no policy is asked about that
             ask = asked.ask
         case Ask() as ask:
@@ -92,16 +105,16 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
                 if not wanted:
                     ask, until = _sooner(was, clear.expires_at, ask, event.at)
                     clear = attrs.evolve(clear, is_unjudged=False, ask=ask, expires_at=until)
-                    return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
+                    return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
             tool = spec.tools[slot.call.tool_name]
             grant = None if asked.after else grant_for(run, tool, now, event.at, ask)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
-                return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
+                return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
     change, crash = change_in(run, slot, now, wanted), (asked.after, asked.trouble)
     again = asked.again + bool(wanted)
     question = posed(run, slot, ask, now, attempt, event.at, crash, change, again)
-    return with_slot(run, moved(slot, question))
+    return with_spending(run, moved(slot, question))
 
 
 def _answered(slot: Slot) -> AwaitingDecision:
@@ -113,8 +126,8 @@ def _answered(slot: Slot) -> AwaitingDecision:
     clear = slot.clearance
     if clear is None or not clear.after or attempt_in(slot) > clear.attempt:
         return AwaitingDecision("")
-    asked = AwaitingDecision("", ask=clear.ask or PLAIN_ASK)
-    return attrs.evolve(asked, after=clear.after, trouble=clear.trouble)
+    ask = clear.ask or PLAIN_ASK
+    return AwaitingDecision("", ask=ask, after=clear.after, trouble=clear.trouble)
 
 
 def _answer(slot: Slot) -> str | None:
@@ -135,17 +148,15 @@ def _wanted(slot: Slot, said: Verdict) -> list[str]:
     return [f"the rules want more now: {text}" for text in more]
 
 
-def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot | None:
+def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot:
     """The slot as it is, where what was asked or said before is enough for the rules of today.
 
-    It counts no longer, and for no more attempts, than they say. None where it is not enough. A
-    question that was put stays, even if it need not be by now.
+    It counts no longer, and for no more attempts, than they say. A question that was put stays,
+    even if it need not be by now.
     """
     status, clear = slot.status, slot.clearance
-    if _wanted(slot, said):
-        return None
     if (answer := _answer(slot)) is not None:
-        return stopped(slot, AnsweredByHuman(answer))
+        return unspent(slot, AnsweredByHuman(answer))
     if isinstance(status, AwaitingDecision):
         ask, until = _sooner(status.ask, status.expires_at, said, at)
         return moved(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
@@ -163,10 +174,9 @@ def _sooner(
     """A question, and when what was asked or said ends: as a later one has it, if that is less."""
     if not isinstance(said, Ask):
         return ask, until
-    ends = [until, None if said.expires_s is None or at is None else at + said.expires_s]
+    ends = [one for one in (until, end_of(at, said.expires_s)) if one is not None]
     most = [one for one in (ask.attempts, said.attempts) if one is not None]
-    ask = attrs.evolve(ask, attempts=min(most, default=None))
-    return ask, min((one for one in ends if one is not None), default=None)
+    return attrs.evolve(ask, attempts=min(most, default=None)), min(ends, default=None)
 
 
 def _is_as_left(clear: Clearance, now: Binding, at: float | None) -> bool:
@@ -186,13 +196,14 @@ def posed(  # noqa: PLR0917 - the parts of a question
     again: int = 0,
 ) -> AwaitingDecision:
     """A question about `attempt`; `crash` is the name and the trouble that it came of."""
-    until = None if ask.expires_s is None or at is None else at + ask.expires_s
+    until = end_of(at, ask.expires_s)
     if crash[0]:  # to run a call again, perhaps, says nothing of others
         ask = attrs.evolve(ask, remember="call")
     digest = digest_of(run, slot, binding, crash[0], again)
     reason = "; ".join(filter(None, (crash[1], ask.reason)))
-    put = AwaitingDecision(digest, reason, attempt, until, ask, binding, *crash, change)
-    return attrs.evolve(put, again=again) if again else put
+    return AwaitingDecision(
+        digest, reason, attempt, until, ask, binding, *crash, change, again=again
+    )
 
 
 def attempt_in(slot: Slot) -> int:
@@ -215,7 +226,7 @@ def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) ->
     was_begun = isinstance(status, AwaitingDecision) and status.after
     say = wording.outcome_unknown if was_begun else wording.tool_not_run
     run = evolve(run, decisions=(*run.decisions, record))
-    return with_slot(run, stopped(slot, Refused(say(name, reason))))
+    return with_spending(run, unspent(slot, Refused(say(name, reason))))
 
 
 def expired(run: Run[Any], at: float | None) -> Run[Any]:
@@ -227,16 +238,31 @@ def expired(run: Run[Any], at: float | None) -> Run[Any]:
     return run
 
 
-def rewritten(spec: AgentSpec[Any], slot: Slot, event: CallRewritten) -> Slot:
-    """The slot of a cleared call that hooks have changed: a policy must judge it as it is now."""
+def rewritten(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:
+    """The run with a cleared call that hooks have changed: a policy judges it as it is now."""
+    slot = slot_at(run, event.ref)
+    if slot is None or slot.clearance is None or not isinstance(slot.status, Ready):
+        return run
     fits = check_arguments(event.call, spec.tools[slot.call.tool_name])
     is_fit = fits.value_or(default_value=False)
-    clear = slot.clearance and attrs.evolve(slot.clearance, note=None)  # it spoke of others
+    clear = attrs.evolve(slot.clearance, note=None)  # it spoke of others
     status = AwaitingPolicy() if is_fit else Faulted(fits.failure())
-    return Slot(slot.ref, event.call, status, clear)
+    return with_spending(run, Slot(slot.ref, event.call, status, clear))
 
 
-def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) -> Slot:
+def decided_by_human(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
+    """The run after a decision, if it counts, and with what it has confirmed for other calls."""
+    slot = slot_at(run, event.ref)
+    if slot is None or refusal(spec, run, event) is not None:
+        return run
+    if (vote := _voted(spec, run, slot, event)) is not None:
+        return with_slot(run, vote)
+    known = remembered(spec, run, slot, event)
+    run = with_spending(known, decided(spec, slot, event.decision))
+    return with_slots(run, [_released(spec, run, one, event.at) for one in run.slots])
+
+
+def _released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) -> Slot:
     """The slot, ready if it waits for no more than what has been confirmed for it meanwhile."""
     status = slot.status
     # A question that came of a crash is another one: no earlier word answers it.
@@ -245,9 +271,21 @@ def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) 
     grant = grant_for(run, spec.tools[slot.call.tool_name], status.binding, at, status.ask)
     if grant is None:
         return slot
-    clear = Clearance(status.binding, status.attempt, status.ask, grant.expires_at)
-    clear = attrs.evolve(clear, is_stale=status.is_stale, is_granted=True)
+    clear = attrs.evolve(_cleared(status), expires_at=grant.expires_at, is_granted=True)
     return evolve_slot(slot, Ready(status.attempt), clear)
+
+
+def _cleared(asked: AwaitingDecision) -> Clearance:
+    """What the answer to a question lets run: that which was asked about."""
+    return Clearance(
+        asked.binding,
+        asked.attempt,
+        asked.ask,
+        asked.expires_at,
+        is_stale=asked.is_stale,
+        after=asked.after,
+        trouble=asked.trouble,
+    )
 
 
 def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
@@ -266,8 +304,8 @@ def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDeci
     lasts_s = ask.answers.remember_s
     until = None if lasts_s is None else (event.at or 0) + lasts_s
     by = ", ".join(vote.by for vote in said_yes if vote.by) or None
-    grant = Grant(slot.ref, slot.call, scope, status.binding, by, event.at, (), until)
-    grant = attrs.evolve(grant, revealed=done.revealed, approvers=ask.approvers)
+    seen, bound = done.revealed, status.binding
+    grant = Grant(slot.ref, slot.call, scope, bound, by, event.at, (), until, seen, ask.approvers)
     # what was said last of the same call counts: a run that asks again and again does not grow
     said_before = (slot.ref, scope, status.binding)
     kept = [one for one in run.grants if (one.ref, one.scope, one.binding) != said_before]
@@ -297,7 +335,7 @@ def revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
     return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
 
 
-def voted(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Slot | None:
+def _voted(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Slot | None:
     """The slot after a yes that is not enough, as more people must say so; None if it is."""
     status = slot.status
     assert isinstance(status, AwaitingDecision)  # noqa: S101 - else it is refused
@@ -312,8 +350,7 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     """The slot as a human has decided, and what the model is told of it."""
     name = slot.call.tool_name
     asked = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
-    clear = Clearance(asked.binding, asked.attempt, asked.ask, asked.expires_at)
-    clear = attrs.evolve(clear, is_stale=asked.is_stale, after=asked.after, trouble=asked.trouble)
+    clear = _cleared(asked)
     templates = spec.wordings.get(name) or spec.wordings.get("*") or Wording()
     match decision:
         case Confirmed():
@@ -334,6 +371,6 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
             clear = attrs.evolve(clear, answer=text)
             return Slot(slot.ref, slot.call, AwaitingPolicy(), clear)
         case Rejected(feedback):
-            return stopped(slot, Refused(templates.rejected(name, feedback)))
+            return unspent(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):
-            return stopped(slot, AnsweredByHuman(text))
+            return unspent(slot, AnsweredByHuman(text))

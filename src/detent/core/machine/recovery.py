@@ -2,51 +2,81 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
 
 from attrs import evolve
 
 from detent.core.machine.binding import binding_of, digest_of
-from detent.core.machine.calls import not_entitled
-from detent.core.machine.delegation import inner_name
-from detent.core.machine.questions import posed
+from detent.core.machine.calls import BEGUN, attempted, not_entitled
+from detent.core.machine.delegation import came_of, inner_name
+from detent.core.machine.questions import expired, posed
+from detent.core.machine.turns import has_no_answer, settled, with_unread
 from detent.core.run.approval import Ask, Confirmed
 from detent.core.run.effects import Vouches
-from detent.core.run.events import (
-    Attempted,
-    HumanDecided,
-    Resumed,
-    ToolLost,
-    ToolNeverRan,
-    ToolRaised,
-)
+from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
 from detent.core.run.run import (
-    Acting,
     AwaitingDecision,
     AwaitingPolicy,
     BackingOff,
     Delegated,
+    Done,
     Faulted,
     Pausing,
     Ready,
     Run,
     Running,
     Slot,
-    Status,
+    Thinking,
     Unknown,
+    charged,
     moved,
-    unsettled,
+    unspent,
+    with_slot,
+    with_slots,
 )
+from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
 from detent.core.tools.version import hashed
 
+Change: TypeAlias = Callable[[AgentSpec[Any], Run[Any], Slot], Slot]
+"""What becomes of a call of an agent's run."""
+Cause: TypeAlias = tuple[str, str]
+"""Why nobody knows what a call has done: for the digest of the question, and in words."""
 NOT_BEGUN, AT_WORK = AwaitingPolicy | Ready | BackingOff, Running | Unknown
 
 
-def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
+def resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
+    """The run when another process goes on with it; as it was, if it has ended with an answer."""
+    if has_no_answer(run):
+        run = evolve_run(run, phase=Thinking(run.given_up + 1))
+    if isinstance(run.phase, Done):
+        return run
+    deadline = spec.limits.deadline(event.at)
+    if deadline != run.deadline:
+        run = evolve_run(run, deadline=deadline)
+    if isinstance(run.phase, Pausing):
+        pause = _pause_after(spec, run, run.phase, event)
+        return run if pause == run.phase else evolve_run(run, phase=pause)
+    if isinstance(run.phase, Thinking):
+        return with_unread(run)  # whoever asked the model is gone, and it is asked once more
+    run, slots = expired(run, event.at), list[Slot]()
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            agent, was = spec.agents[slot.status.tool_name], slot.status.run
+            now = settled(agent, resumed(agent, was, event))
+            run = charged(run, was.spent, now.spent)
+            slots.append(slot if now is was else moved(slot, came_of(spec, run, slot, now)))
+        else:
+            slots.append(_recovered(spec, run, slot, event))
+    return with_slots(run, slots)
+
+
+def _recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
     """The slot once its process is gone: as it is, unless its tool was running, or rests.
 
     A tool that was running has an unknown outcome; the tool's own `on_unknown` says what to do.
@@ -65,8 +95,8 @@ def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -
 def _left(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
     match slot.status:
         case Running(attempt):
-            again, why = _again(slot, attempt), (event.by, wording.PROCESS_ENDED)
-            return unsettled(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
+            cause = event.by, wording.PROCESS_ENDED
+            return _lost(spec, run, slot, _again(slot, attempt), event.at, cause)
         case BackingOff(attempt, until):
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
@@ -75,7 +105,7 @@ def _left(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Sl
             return slot
 
 
-def pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resumed) -> Pausing:
+def _pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resumed) -> Pausing:
     """How much longer the model is left alone once the process that meant to wait is gone."""
     rule, tries = spec.model_retries, pause.attempt - 1 - run.given_up
     longest_s = rule.backoff_max_s + rule.pause_s(tries, 0)  # the provider may have asked for more
@@ -87,7 +117,7 @@ def _nearer(until: float, event: Resumed, longest_s: float) -> float:
     return until if event.at is None else min(until, event.at + longest_s)
 
 
-def rebound(spec: AgentSpec[S], run: Run[S], run_id: str, nonce: str) -> Run[S]:
+def rebound(run: Run[S], run_id: str, nonce: str) -> Run[S]:
     """A copy of the run under another id and nonce: decisions about the original are not its own.
 
     What has been confirmed goes along, as far as it was for the original.
@@ -98,14 +128,25 @@ def rebound(spec: AgentSpec[S], run: Run[S], run_id: str, nonce: str) -> Run[S]:
         for grant in run.grants
         if grant.binding.run == was
     )
-    copy = evolve(run, id=run_id, nonce=nonce, grants=grants)
-    return _with_slots(copy, [_rebound(spec, slot, copy, was, new) for slot in run.slots])
+    copy = evolve_run(run, id=run_id, nonce=nonce, grants=grants)
+    return with_slots(copy, [_rebound(slot, copy, was, new) for slot in run.slots])
 
 
 def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """The run with no call confirmed that has no answer yet: policies judge these anew."""
-    slots = [_unconfirmed(spec, slot) for slot in run.slots]
-    return _with_slots(evolve(run, grants=()), slots)
+    return _ungranted(spec, run, _unconfirmed)
+
+
+def _ungranted(spec: AgentSpec[S], run: Run[S], change: Change) -> Run[S]:
+    """The run and those of agents inside, without grants, each call as `change` has it."""
+    slots = list[Slot]()
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            name, inner = slot.status.tool_name, slot.status.run
+            slots.append(moved(slot, Delegated(name, _ungranted(spec.agents[name], inner, change))))
+        else:
+            slots.append(change(spec, run, slot))
+    return with_slots(evolve_run(run, grants=()), slots)
 
 
 def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRaised) -> Slot:
@@ -113,62 +154,42 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
 
     To run it again might do it twice, and the model, told of a failure, may well call again.
     """
-    why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
-    asked = _question(spec, run, slot, event.attempt, event.at, why)
+    cause = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
+    asked = _question(spec, run, slot, event.at, cause)
     # RULE: what had the call begun were the rules of a process that is gone: today's are asked
-    return unsettled(slot, evolve(asked, is_stale=True))
+    return unspent(slot, evolve(asked, is_stale=True))
 
 
-def after_loss(
-    spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolNeverRan | ToolLost
-) -> Slot:
-    """What becomes of a call that was not carried out, or nobody knows whether it was.
+def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
+    """The run after a call that was not carried out, or of which nobody knows whether it was.
 
     It counts as an attempt: one that is always lost is not begun again for ever.
     """
+    slot = attempted(run, event, Running if isinstance(event, ToolLost) else BEGUN)
+    if slot is None or isinstance(slot.status, Ready):
+        return run
     if isinstance(event, ToolNeverRan):
         # The next attempt has a number of its own: the same word, heard again, is none about that.
-        return moved(slot, Ready(event.attempt + 1))
+        return with_slot(run, moved(slot, Ready(event.attempt + 1)))
     attempt, most = event.attempt, max(1, spec.tools[slot.call.tool_name].retries.times)
     again = None if attempt > most else _again(slot, attempt, 1)
-    why = f"lost {attempt}", event.reason
-    return unsettled(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
+    cause = f"lost {attempt}", event.reason
+    return with_slot(run, _lost(spec, run, slot, again, event.at, cause))
 
 
-def answers_question(event: Attempted, status: Status) -> bool:
-    """Whether a human is asked about a call because nobody knew what this event says.
-
-    Somebody knows after all: a driver that lost the run while the tool was at work.
-    """
-    if not isinstance(status, AwaitingDecision) or not status.after:
-        return False
-    is_lookup = isinstance(event, ToolRaised) and event.fault.kind == "unknown_outcome"
-    return status.attempt == event.attempt + 1 and not is_lookup
-
-
-def _question(  # noqa: PLR0917 - what led to it
-    spec: AgentSpec[Any],
-    run: Run[Any],
-    slot: Slot,
-    attempt: int,
-    at: float | None,
-    why: tuple[str, str],
+def _question(
+    spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None, cause: Cause
 ) -> AwaitingDecision:
-    """A human is asked what to do after `attempt`; `why` is for the digest, and in words.
+    """A human is asked what to do after an attempt.
 
     As the policy had it asked: who may see what, until when, and why it asked at all.
     """
-    clear = slot.clearance
+    assert isinstance(slot.status, Running | Unknown)  # noqa: S101 - else nobody has to ask
+    clear, begins = slot.clearance, slot.status.attempt + 1
     if clear is None:
         now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
-        return posed(run, slot, Ask(), now, attempt + 1, at, why)
-    return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)
-
-
-def _with_slots(run: Run[S], slots: list[Slot]) -> Run[S]:
-    if not isinstance(run.phase, Acting):
-        return run
-    return evolve(run, phase=Acting(run.phase.reply, tuple(slots)))
+        return posed(run, slot, Ask(), now, begins, at, cause)
+    return posed(run, slot, clear.ask or Ask(), clear.binding, begins, at, cause)
 
 
 def proven(spec: AgentSpec[S], run: Run[S], at: float) -> Run[S]:
@@ -178,7 +199,9 @@ def proven(spec: AgentSpec[S], run: Run[S], at: float) -> Run[S]:
     person's once, where it is a yes and theirs to give. What is remembered, and what has let a call
     run that has not begun, have none that fits: they are asked for again.
     """
-    return run if spec.vouches is None else _said_by(spec, run, spec.vouches, at)
+    if spec.vouches is None:
+        return run
+    return _ungranted(spec, run, partial(_proven, vouches=spec.vouches, at=at))
 
 
 def unsaid(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
@@ -186,12 +209,7 @@ def unsaid(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
 
     RULE: a decision counts once. What was said counts for the run that it was said of.
     """
-    return _said_by(spec, run, lambda event, call, tool: False, 0.0)
-
-
-def _said_by(spec: AgentSpec[S], run: Run[S], vouches: Vouches, at: float) -> Run[S]:
-    sure = evolve(run, grants=())
-    return _with_slots(sure, [_proven(spec, run, slot, vouches, at) for slot in run.slots])
+    return _ungranted(spec, run, partial(_proven, vouches=lambda event, call, tool: False, at=0.0))
 
 
 def _proven(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at: float) -> Slot:
@@ -199,31 +217,24 @@ def _proven(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, a
     if clear is not None and isinstance(status, NOT_BEGUN | AT_WORK):
         # also one that no human has given: it may say that a human has changed the call
         status, clear = AwaitingPolicy() if isinstance(status, NOT_BEGUN) else status, None
-    match status:
-        case Delegated(name, inner):
-            status = Delegated(name, _said_by(spec.agents[name], inner, vouches, at))
-        case AwaitingDecision(digest, ask=ask, votes=votes):
-            tool, by = spec.tools[slot.call.tool_name], run.started_by
-            sure = {
-                vote.who and vote.who.name: vote
-                for vote in votes
-                if isinstance(yes := vote.decision, Confirmed)
-                and not_entitled(ask.approvers, yes, vote.who, (), by) is None
-                and vouches(
-                    HumanDecided(slot.ref, digest, yes, vote.by, at, vote.who), slot.call, tool
-                )
-            }
-            # RULE: what a question takes is what the rules of today say, whatever is answered
-            status = evolve(status, votes=tuple(sure.values()), is_stale=True)
-        case _:
-            pass
+    elif isinstance(status, AwaitingDecision):
+        tool, by = spec.tools[slot.call.tool_name], run.started_by
+        sure = {
+            vote.who and vote.who.name: vote
+            for vote in status.votes
+            if isinstance(yes := vote.decision, Confirmed)
+            and not_entitled(status.ask.approvers, yes, vote.who, (), by) is None
+            and vouches(
+                HumanDecided(slot.ref, status.digest, yes, vote.by, at, vote.who), slot.call, tool
+            )
+        }
+        # RULE: what a question takes is what the rules of today say, whatever is answered
+        status = evolve(status, votes=tuple(sure.values()), is_stale=True)
     return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
-def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
+def _unconfirmed(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
     match slot.status:
-        case Delegated(name, inner):
-            return moved(slot, Delegated(name, unconfirmed(spec.agents[name], inner)))
         case Ready() | Running() | BackingOff() | Unknown():
             return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
         case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
@@ -233,7 +244,7 @@ def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
             return slot
 
 
-def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: str) -> Slot:
+def _rebound(slot: Slot, copy: Run[Any], was: str, new: str) -> Slot:
     """What fitted the original fits the copy. What did not is judged anew there as well."""
     status, clear = slot.status, slot.clearance
     if clear is not None and clear.binding.run == was:
@@ -241,7 +252,7 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: st
     match status:
         case Delegated(name, inner):
             names = inner_name(copy.id, slot.ref), inner_name(copy.nonce, slot.ref)
-            status = Delegated(name, rebound(spec.agents[name], inner, *names))
+            status = Delegated(name, rebound(inner, *names))
         case AwaitingDecision(digest, after=after, binding=bound, again=again):
             moves = digest == digest_of(copy, slot, bound, after, again) and bound.run == was
             bound = evolve(bound, run=new) if moves else bound
@@ -252,26 +263,27 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: st
     return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
-def _unknown(  # noqa: PLR0917 - as below
+def _lost(  # noqa: PLR0917 - what is known of it
     spec: AgentSpec[Any],
     run: Run[Any],
     slot: Slot,
-    attempt: int,
     again: Ready | None,
     at: float | None,
-    why: tuple[str, str],
-) -> Status:
+    cause: Cause,
+) -> Slot:
+    """The slot of a call that ran and may have done its work; `again` is how it may run anew."""
+    assert isinstance(slot.status, Running)  # noqa: S101 - else it is not lost
     name = slot.call.tool_name
     match spec.tools[name].on_unknown:
         case "rerun" if again is not None:
-            return again
+            return unspent(slot, again)
         case "rerun" | "ask":
-            return _question(spec, run, slot, attempt, at, why)
+            return unspent(slot, _question(spec, run, slot, at, cause))
         case "fail":
-            text = wording.outcome_unknown(name, why[1])
-            return Faulted(ToolFault("unknown_outcome", text))
+            text = wording.outcome_unknown(name, cause[1])
+            return moved(slot, Faulted(ToolFault("unknown_outcome", text)))
         case _:
-            return Unknown(attempt)
+            return moved(slot, Unknown(slot.status.attempt))
 
 
 def _again(slot: Slot, attempt: int, more: int = 0) -> Ready | None:

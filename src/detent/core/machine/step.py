@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import TypeAlias
 
 import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.binding import is_stale, is_unfit
-from detent.core.machine.calls import after_fault, after_tick, given_up, refusal
+from detent.core.machine.calls import BEGUN, after_fault, after_tick, attempted, given_up, slot_at
 from detent.core.machine.delegation import (
     TASK,
     begins_none,
@@ -24,43 +22,21 @@ from detent.core.machine.delegation import (
     stopped_at_turn,
 )
 from detent.core.machine.opening import Around, open_slots, with_call_ids
-from detent.core.machine.questions import (
-    decided,
-    expired,
-    judged,
-    released,
-    remembered,
-    revoked,
-    rewritten,
-    voted,
-)
-from detent.core.machine.recovery import (
-    after_lookup,
-    after_loss,
-    answers_question,
-    pause_after,
-    recovered,
-)
+from detent.core.machine.questions import decided_by_human, expired, judged, revoked, rewritten
+from detent.core.machine.recovery import after_lookup, after_loss, resumed
 from detent.core.machine.turns import (
     after_failure,
     answered,
     asked_again,
-    completed,
     cut_short,
     end,
-    has_no_answer,
-    hear_tool,
     is_asked,
-    move_slot,
-    settled_turn,
+    settled,
     spoken_to,
-    with_slots,
-    with_unread,
 )
-from detent.core.run.approval import is_past
+from detent.core.run.approval import end_of, is_past
 from detent.core.run.events import (
     AnswerRejected,
-    Attempted,
     CallRewritten,
     CancelRequested,
     ClockTicked,
@@ -80,7 +56,7 @@ from detent.core.run.events import (
     ToolStarted,
 )
 from detent.core.run.outcomes import Cancelled, Exhausted, Finished
-from detent.core.run.refs import AgentRef, CallRef
+from detent.core.run.refs import AgentRef
 from detent.core.run.run import (
     NO_OPTIONS,
     Acting,
@@ -98,22 +74,17 @@ from detent.core.run.run import (
     Succeeded,
     Thinking,
     Unknown,
-    are_settled,
     charged,
     evolve,
     labelled,
     moved,
-    replaced,
     with_slot,
+    with_slots,
 )
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.keys import Write
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
-
-Attempt: TypeAlias = Running | Ready | Unknown
-BEGUN = (Running, Ready, Unknown)
-"""The statuses of a call that may be answered; a call that runs is the usual case."""
 
 
 def start(
@@ -150,10 +121,8 @@ def replay(spec: AgentSpec[S], run: Run[S], journal: Iterable[Event]) -> Run[S]:
     return reduce(lambda current, event: step(spec, current, event), journal, run)
 
 
-def step(  # noqa: C901, PLR0912 - a case an event
-    spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None = None
-) -> Run[S]:
-    """The run after `event`, with what is `around` a run inside another one.
+def step(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None = None) -> Run[S]:
+    """The run after `event`; `around` a run of an agent inside are those that it stands in.
 
     An event that answers nothing owed (late, doubled, after the end) changes nothing. After its end
     a run hears `AnswerRejected`, if it has ended with an answer, and `Resumed`, if the model gave
@@ -162,6 +131,11 @@ def step(  # noqa: C901, PLR0912 - a case an event
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
     """
+    # Here and nowhere else: so no event can be forgotten that gives a turn its last answer.
+    return settled(spec, _after(spec, run, event, around))
+
+
+def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
     if type(run.phase) is Done:
         return _after_end(spec, run, event)
     match event:  # the events of a plain turn first
@@ -178,17 +152,17 @@ def step(  # noqa: C901, PLR0912 - a case an event
         case ClockTicked():
             return _on_clock_ticked(spec, run, event)
         case Judged():
-            return _on_judged(spec, run, event)
+            return judged(spec, run, event)
         case CallRewritten():
-            return _on_call_rewritten(spec, run, event)
+            return rewritten(spec, run, event)
         case HumanDecided():
-            return _on_human_decided(spec, run, event)
+            return decided_by_human(spec, run, event)
         case GrantRevoked():
             return revoked(run, event)
         case ToolNeverRan() | ToolLost():
-            return _on_tool_missing(spec, run, event)
+            return after_loss(spec, run, event)
         case Resumed():
-            return _on_resumed(spec, run, event)
+            return resumed(spec, run, event)
         case HappenedInside():
             return _on_happened_inside(spec, run, event, around)
         case CancelRequested(reason):
@@ -203,8 +177,8 @@ def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     match event:
         case AnswerRejected(turn, text) if turn == run.turn and isinstance(run.outcome, Finished):
             return asked_again(spec, run, text)
-        case Resumed() if has_no_answer(run):
-            return _on_resumed(spec, run, event)
+        case Resumed():
+            return resumed(spec, run, event)
         case _:
             return run
 
@@ -215,46 +189,48 @@ def _on_model_replied(
     if not is_asked(run, event):
         return run
     reply, calls = with_call_ids(event.reply, run.turn)
+    usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:
-        usage, cost = run.usage + reply.usage, run.cost + event.cost
         return answered(spec, evolve(run, usage=usage, cost=cost), reply)
     slots, counts = open_slots(spec, run, calls, around)
-    usage, cost = run.usage + reply.usage, run.cost + event.cost
     acting = Acting(reply, slots)
-    run = evolve(run, phase=acting, usage=usage, cost=cost, tool_call_counts=counts)
-    return completed(spec, run, reply, slots) if are_settled(slots) else run
+    return evolve(run, phase=acting, usage=usage, cost=cost, tool_call_counts=counts)
 
 
 def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:
-    slot = _attempted(run, event, Ready)
+    slot = attempted(run, event, Ready)
     if slot is None:
         return run
-    clear = slot.clearance
+    clear, tool = slot.clearance, spec.tools[slot.call.tool_name]
     if clear and clear.attempt == event.attempt and is_past(clear.expires_at, event.at):
-        return move_slot(spec, run, slot, AwaitingPolicy())  # confirmed in time, and too late now
-    tool = spec.tools[slot.call.tool_name]
+        return with_slot(run, moved(slot, AwaitingPolicy()))  # confirmed in time, and too late now
     if isinstance(tool, Delegate):
         if over := spec.limits.spent_inside(run.usage, run.cost, run.calls):
-            return move_slot(spec, run, slot, given_up(slot, Exhausted(over)).status)
-        return move_slot(spec, run, slot, _delegated(spec, run, slot, event.at))
-    limit = tool.timeout_s
-    deadline = None if limit is None or event.at is None else event.at + limit
-    return with_slot(run, moved(slot, Running(event.attempt, deadline)))
+            return with_slot(run, given_up(slot, Exhausted(over)))
+        return with_slot(run, moved(slot, _delegated(spec, run, slot, event.at)))
+    return with_slot(run, moved(slot, Running(event.attempt, end_of(event.at, tool.timeout_s))))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
-    slot = _attempted(run, event, BEGUN)
-    return run if slot is None else hear_tool(spec, run, slot, Succeeded(event.result))
+    slot = attempted(run, event, BEGUN)
+    return run if slot is None else _heard(spec, run, moved(slot, Succeeded(event.result)))
 
 
 def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
-    slot = _attempted(run, event, BEGUN)
+    slot = attempted(run, event, BEGUN)
     if slot is None:
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
-        return with_slots(spec, run, replaced(run.slots, after_lookup(spec, run, slot, event)))
-    slot = after_fault(spec, slot, event)
-    return hear_tool(spec, run, slot, slot.status)
+        return with_slot(run, after_lookup(spec, run, slot, event))
+    return _heard(spec, run, after_fault(spec, slot, event))
+
+
+def _heard(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
+    """The run after a tool has said something, whose labels it bears if the model reads of it."""
+    if isinstance(slot.status, (Succeeded, Faulted)):  # a union would be made anew each time
+        labels = spec.tools[slot.call.tool_name].labels
+        run = labelled(run, labels) if labels else run
+    return with_slot(run, slot)
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
@@ -264,38 +240,8 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
         case Pausing(attempt, until) if until <= event.at:
             return evolve(run, phase=Thinking(attempt))
         case _:
-            slots = tuple(after_tick(spec, slot, event) for slot in run.slots)
-            return settled_turn(spec, expired(with_slots(spec, run, slots), event.at))
-
-
-def _on_tool_missing(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
-    slot = _attempted(run, event, Running if isinstance(event, ToolLost) else BEGUN)
-    if slot is None or isinstance(slot.status, Ready):
-        return run
-    return with_slots(spec, run, replaced(run.slots, after_loss(spec, run, slot, event)))
-
-
-def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
-    deadline = spec.limits.deadline(event.at)
-    if has_no_answer(run):
-        run = evolve(run, phase=Thinking(run.given_up + 1))
-    if deadline != run.deadline:
-        run = evolve(run, deadline=deadline)
-    if isinstance(run.phase, Pausing):
-        pause = pause_after(spec, run, run.phase, event)
-        return run if pause == run.phase else evolve(run, phase=pause)
-    if isinstance(run.phase, Thinking):
-        return with_unread(run)  # whoever asked the model is gone, and it is asked once more
-    run, slots = settled_turn(spec, expired(run, event.at)), list[Slot]()
-    for slot in run.slots:
-        if isinstance(slot.status, Delegated):
-            was = slot.status.run
-            now = step(spec.agents[slot.status.tool_name], was, event)
-            run = charged(run, was.spent, now.spent)
-            slots.append(slot if now is was else moved(slot, came_of(spec, run, slot, now)))
-        else:
-            slots.append(recovered(spec, run, slot, event))
-    return with_slots(spec, run, tuple(slots))
+            slots = [after_tick(spec, slot, event) for slot in run.slots]
+            return expired(with_slots(run, slots), event.at)
 
 
 def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) -> Status:
@@ -321,7 +267,7 @@ def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) ->
 def _on_happened_inside(
     spec: AgentSpec[S], run: Run[S], event: HappenedInside, around: Around | None
 ) -> Run[S]:
-    slot = _slot(run, event.ref)
+    slot = slot_at(run, event.ref)
     if slot is None or not isinstance(slot.status, Delegated):
         return run
     if slot.status.tool_name != event.tool_name:
@@ -340,57 +286,9 @@ def _on_happened_inside(
         run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
     limit = spec.limits.spent_inside(run.usage, run.cost, run.calls)
     if limit is None:
-        return move_slot(spec, run, slot, came_of(spec, run, slot, after))
+        return with_slot(run, moved(slot, came_of(spec, run, slot, after)))
     if limit == "max_tool_calls" and after.outcome is None:
         after = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
     after = stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
-    return begins_none(spec, move_slot(spec, run, slot, came_of(spec, run, slot, after)), limit)
-
-
-def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
-    slot = _slot(run, event.ref)
-    if slot is None:
-        return run
-    is_owed = isinstance(slot.status, AwaitingPolicy)
-    if not is_owed and event.binding is not None:  # else it comes too late
-        is_owed = is_stale(slot) or is_unfit(spec, run, slot, event.binding)
-    return settled_turn(spec, judged(spec, run, slot, event)) if is_owed else run
-
-
-def _on_call_rewritten(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:
-    slot = _slot(run, event.ref)
-    if slot is None or slot.clearance is None or not isinstance(slot.status, Ready):
-        return run
-    return settled_turn(spec, with_slot(run, rewritten(spec, slot, event)))
-
-
-def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
-    slot = _slot(run, event.ref)
-    if slot is None or refusal(spec, run, event) is not None:
-        return run
-    if (vote := voted(spec, run, slot, event)) is not None:
-        return with_slot(run, vote)
-    knowing = with_slot(remembered(spec, run, slot, event), decided(spec, slot, event.decision))
-    slots = tuple(released(spec, knowing, one, event.at) for one in knowing.slots)
-    return settled_turn(spec, with_slots(spec, knowing, slots))
-
-
-def _slot(run: Run[S], ref: CallRef) -> Slot | None:
-    """The open turn's slot at `ref`; None when it belongs to a turn that has passed."""
-    if ref.turn < run.turn:
-        return None
-    phase = run.phase
-    slots = phase.slots if isinstance(phase, Acting) else ()
-    if ref.turn > run.turn or not 0 <= ref.place < len(slots):
-        raise UnknownEffectError(f"run {run.id} has no tool call {ref}")
-    return slots[ref.place]
-
-
-def _attempted(
-    run: Run[S], event: Attempted, kinds: type[Attempt] | tuple[type[Attempt], ...]
-) -> Slot | None:
-    """The slot whose attempt the event is about; None unless its status is of these kinds."""
-    slot = _slot(run, event.ref)
-    if slot is not None and isinstance(slot.status, kinds):
-        return slot if slot.status.attempt == event.attempt else None
-    return slot if slot and kinds is BEGUN and answers_question(event, slot.status) else None
+    run = with_slot(run, moved(slot, came_of(spec, run, slot, after)))
+    return begins_none(spec, run, limit)

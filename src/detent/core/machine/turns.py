@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import is_
 from typing import Any
 
 import attrs
 
 from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage, ToolCall, tool_message, with_calls
+from detent.core.chat.messages import (
+    ChatMessage,
+    ResultPart,
+    TextContent,
+    ToolCall,
+    ToolCallResult,
+    tool_message,
+    with_calls,
+)
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.errors import OutputError, StateError, UnknownEffectError
 from detent.core.machine.calls import given_up
@@ -20,22 +27,22 @@ from detent.core.run.run import (
     THINKING,
     Acting,
     AnswerAccepted,
+    AnsweredByHuman,
     AnswerInvalid,
     Done,
     Faulted,
+    Open,
     Pausing,
+    Refused,
     Run,
     Slot,
-    Status,
     Succeeded,
     Thinking,
-    answer,
     are_settled,
     evolve,
     is_settled,
     labelled,
     moved,
-    replaced,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -49,42 +56,12 @@ EARLY = frozenset({"length", "content_filter", "refusal"})
 """The reasons for which a model stops before its answer is whole."""
 
 
-def move_slot(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
-    """The run with another status of a call, and on its way if that was the last of the turn."""
-    phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
-    slots = replaced(phase.slots, moved(slot, status))
-    if are_settled(slots):
-        return completed(spec, run, phase.reply, slots)
-    return evolve(run, phase=Acting(phase.reply, slots))
-
-
-def hear_tool(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
-    """The run after a tool has said something, whose labels it bears if the model reads of it."""
-    if isinstance(status, (Succeeded, Faulted)):  # a union would be made anew each time
-        labels = spec.tools[slot.call.tool_name].labels
-        run = labelled(run, labels) if labels else run
-    return move_slot(spec, run, slot, status)
-
-
-def settled_turn(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
-    """The run, whose turn may be over by now."""
+def settled(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """The run, past its turn if all calls of it have their answers: in the model's order."""
     phase = run.phase
     if not isinstance(phase, Acting) or not are_settled(phase.slots):
         return run
-    return completed(spec, run, phase.reply, phase.slots)
-
-
-def with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:
-    """The run with other slots; itself where they are the same."""
-    phase = run.phase
-    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
-        return run
-    return settled_turn(spec, evolve(run, phase=Acting(phase.reply, slots)))
-
-
-def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
-    """The run after a turn whose calls are all settled: their results, in the model's order."""
-    state, merged = folded(spec, run, reply, slots)
+    state, merged = folded(spec, run, phase.reply, phase.slots)
     outcome = _outcome(spec, merged)
     if outcome is not None:
         return _unless_spoken_to(spec, evolve(run, state=state, phase=Done(outcome)))
@@ -109,8 +86,7 @@ def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
 
 def next_turn(run: Run[S], state: S) -> Run[S]:
     """The run with `state`, when the model is to be asked for its next turn."""
-    run = evolve(run, state=state, phase=THINKING, turn=run.turn + 1, given_up=0)
-    return with_unread(run) if run.unread else run
+    return with_unread(evolve(run, state=state, phase=THINKING, turn=run.turn + 1, given_up=0))
 
 
 def asked_again(spec: AgentSpec[S], run: Run[S], text: str) -> Run[S]:
@@ -200,15 +176,41 @@ def folded(
     calls: list[ToolCall] = []
     answers: list[ChatMessage] = []
     for slot in slots:
-        settled, status = slot, slot.status
+        kept, status = slot, slot.status
         if isinstance(status, Succeeded) and status.result.writes:
-            state, settled = _merged(spec, run, state, slot, status.result.writes)
-        merged.append(settled)
-        calls.append(settled.call)
-        if (result := answer(settled)) is not None:
+            state, kept = _merged(spec, run, state, slot, status.result.writes)
+        merged.append(kept)
+        calls.append(kept.call)
+        if (result := answer(kept)) is not None:
             answers.append(tool_message(result))
     said = with_calls(reply.message, calls)  # as made, or modified
     return with_messages(state, [said, *answers]), merged
+
+
+def answer(slot: Slot) -> ToolCallResult | None:
+    """What the model is told about the call; None while it is open."""
+    status = slot.status
+    match status:
+        case Succeeded():  # not taken apart here: that would take thrice as long
+            content = status.result.content
+            if slot.clearance is not None and slot.clearance.note is not None:
+                content = _noted(slot.clearance.note, content)
+            return ToolCallResult(content, slot.call)
+        case Faulted(fault):
+            return ToolCallResult(fault.message, slot.call, error=True)
+        case Refused(text) | AnswerInvalid(text):
+            return ToolCallResult(text, slot.call, error=True)
+        case AnsweredByHuman(text):
+            return ToolCallResult(text, slot.call)
+        case AnswerAccepted():
+            return ToolCallResult("accepted", slot.call)
+        case _:
+            _: Open = status  # a type checker sees that none which has an answer is left
+            return None
+
+
+def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:
+    return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)
 
 
 def _merged(

@@ -233,9 +233,13 @@ class Binding:
         more = filter(None, [self.labels, decided, again and f"put again {again}"])
         return hashed(*parts, *ref, call_id, after, *more)
 
+    def differing(self, now: Binding) -> list[str]:
+        """The names of its parts that are others now."""
+        return [name for name in CHANGES if getattr(self, name) != getattr(now, name)]
+
     def changes(self, now: Binding) -> list[str]:
         """What of it is another now, in words."""
-        return [text for name, text in CHANGES.items() if getattr(self, name) != getattr(now, name)]
+        return [CHANGES[name] for name in self.differing(now)]
 
 
 UNBOUND = Binding()
@@ -348,10 +352,7 @@ class Grant:
     def covers(self, binding: Binding, at: float | None) -> bool:
         """Whether a call with this binding need not be asked about, at a time."""
         lacks = {"arguments"} if self.scope == "tool" else set[str]()
-        differs = {
-            name for name in CHANGES if getattr(self.binding, name) != getattr(binding, name)
-        }
-        return differs <= lacks and not is_past(self.expires_at, at)
+        return {*self.binding.differing(binding)} <= lacks and not is_past(self.expires_at, at)
 
 
 def wants_more(now: Ask, than: Ask) -> list[str]:
@@ -386,6 +387,11 @@ def granted(
     fits = (one for one in grants if one.scope in scopes and one.covers(binding, at))
     lasting = (one for one in fits if lasts_s == inf or not is_past((one.at or 0) + lasts_s, at))
     return next((one for one in lasting if ask.approvers in (ANYBODY, one.approvers)), None)
+
+
+def end_of(at: float | None, lasts_s: float | None) -> float | None:
+    """When that is over which lasts so long from a time; None where either is not said."""
+    return None if at is None or lasts_s is None else at + lasts_s
 
 
 def is_past(until: float | None, at: float | None) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from attrs import field, frozen
 
 from detent.core.chat.replies import ChatReply, Usage
+from detent.core.run.approval import end_of
 from detent.core.values.checks import names_told, number, of_kind
 
 _COUNT, _MAY_BE_COUNT = number(1, is_whole=True), number(0, is_whole=True, or_none=True)
@@ -79,4 +80,4 @@ class Limits:
 
     def deadline(self, at: float | None) -> float | None:
         """When a run must have ended that is taken up `at` a time."""
-        return None if at is None or self.max_seconds is None else at + self.max_seconds
+        return end_of(at, self.max_seconds)

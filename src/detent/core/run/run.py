@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, get_args
 
 from attrs import field, frozen
 
 from detent.core.chat.messages import (
     ChatMessage,
-    ResultPart,
-    TextContent,
     ToolCall,
-    ToolCallResult,
     frozen_mapping,
 )
 from detent.core.chat.replies import ChatReply, Usage
@@ -189,24 +187,13 @@ def moved(slot: Slot, status: Status) -> Slot:
     return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends)
 
 
-def unsettled(slot: Slot, status: Status) -> Slot:
-    """The slot of a call of which nobody knows whether it was carried out, with what comes of that.
+def unspent(slot: Slot, status: Status) -> Slot:
+    """The slot with another status, of a call that takes nothing until it is judged anew.
 
-    RULE: what it has taken stays spent; what it takes if it is begun anew comes on top.
+    RULE: what was taken by one that had not begun is given back, by `with_spending`; what one that
+    had begun has taken stays spent, by `with_slot`, and what it takes then comes on top.
     """
-    is_open = isinstance(status, Ready | AwaitingDecision)
-    return Slot(slot.ref, slot.call, status, slot.clearance) if is_open else moved(slot, status)
-
-
-def stopped(slot: Slot, status: Refused | AnsweredByHuman) -> Slot:
-    """The slot of a call that somebody has stopped: it spends nothing."""
     return Slot(slot.ref, slot.call, status, slot.clearance)
-
-
-def replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
-    """The slots with one of them as it is now."""
-    place = slot.ref.place
-    return slots[:place] + (slot,) + slots[place + 1 :]  # noqa: RUF005 - the quicker way
 
 
 _OPEN: frozenset[type] = frozenset(get_args(Open))
@@ -223,32 +210,6 @@ def are_settled(slots: Sequence[Slot]) -> bool:
         if type(slot.status) in _OPEN:
             return False
     return True
-
-
-def answer(slot: Slot) -> ToolCallResult | None:
-    """What the model is told about the call; None while it is open."""
-    status = slot.status
-    match status:
-        case Succeeded():  # not taken apart here: that would take thrice as long
-            content = status.result.content
-            if slot.clearance is not None and slot.clearance.note is not None:
-                content = _noted(slot.clearance.note, content)
-            return ToolCallResult(content, slot.call)
-        case Faulted(fault):
-            return ToolCallResult(fault.message, slot.call, error=True)
-        case Refused(text) | AnswerInvalid(text):
-            return ToolCallResult(text, slot.call, error=True)
-        case AnsweredByHuman(text):
-            return ToolCallResult(text, slot.call)
-        case AnswerAccepted():
-            return ToolCallResult("accepted", slot.call)
-        case _:
-            _: Open = status  # a type checker sees that none which has an answer is left
-            return None
-
-
-def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:
-    return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)
 
 
 @fast_init
@@ -386,12 +347,24 @@ def charged(run: Run[S], before: Amounts, now: Amounts) -> Run[S]:
 
 
 def with_slot(run: Run[S], slot: Slot) -> Run[S]:
-    """The run, which acts, with one of its slots as it is now, and what that spends."""
-    phase = run.phase
+    """The run, which acts, with one of its slots as it is now; what is spent stays spent."""
+    phase, place = run.phase, slot.ref.place
     assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
-    if (before := phase.slots[slot.ref.place].spends) is not slot.spends:
-        run = charged(run, before, slot.spends)
-    return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
+    slots = phase.slots[:place] + (slot,) + phase.slots[place + 1 :]  # noqa: RUF005 - the quicker way
+    return evolve(run, phase=Acting(phase.reply, slots))
+
+
+def with_spending(run: Run[S], slot: Slot) -> Run[S]:
+    """The same for a call that has not begun: what it spends comes in place of what it did."""
+    return with_slot(charged(run, run.slots[slot.ref.place].spends, slot.spends), slot)
+
+
+def with_slots(run: Run[S], slots: Sequence[Slot]) -> Run[S]:
+    """The run with its slots as they are now; itself where they are the same."""
+    phase = run.phase
+    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
+        return run
+    return evolve(run, phase=Acting(phase.reply, tuple(slots)))
 
 
 if TYPE_CHECKING:

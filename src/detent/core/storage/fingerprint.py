@@ -79,25 +79,17 @@ def _mismatches_inside(
             continue
         name, inner = slot.status.tool_name, slot.status.run
         was = agent.get("agents", {}).get(str(slot.ref.place))
-        stored = run["phase"]["slots"][place]["status"]["run"]
-        if not is_fingerprint(was) or not _has_state(stored):
-            yield f"the run of the agent {name!r} in it is damaged"
-        else:
-            faults = mismatches(spec.agents[name], was, stored, inner.slots)
-            yield from (f"agent {name!r}: {fault}" for fault in faults)
+        match run["phase"]["slots"][place]["status"]["run"]:
+            case {"state": {"data": Mapping()}} as stored if is_fingerprint(was):
+                faults = mismatches(spec.agents[name], was, stored, inner.slots)
+                yield from (f"agent {name!r}: {fault}" for fault in faults)
+            case _:
+                yield f"the run of the agent {name!r} in it is damaged"
 
 
 def _digest(parameters: Mapping[str, object]) -> str:
     text = json.dumps(parameters, sort_keys=True, separators=(",", ":"), default=repr)
     return sha256(text.encode()).hexdigest()[:16]
-
-
-def _has_state(run: object) -> bool:
-    match run:
-        case {"state": {"data": Mapping()}}:
-            return True
-        case _:
-            return False
 
 
 def _is_tool(value: object) -> bool:

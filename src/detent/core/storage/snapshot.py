@@ -12,23 +12,20 @@ from attrs import astuple, evolve, field, frozen
 from detent.core.chat.json import messages_from_json
 from detent.core.chat.messages import ChatMessage, ToolCall, frozen_mapping
 from detent.core.codec.own_values import dump, load
-from detent.core.control.breakpoints import (
+from detent.core.control.decisions import ToolExecutionDecision
+from detent.core.control.holds import (
     CHAT_GENERATOR,
     TOOL_INVOKER,
-    Hold,
     describe_effects,
     key_from_json,
     key_to_json,
     place_of,
-    rule_to_json,
 )
-from detent.core.control.pending import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import runs_in
 from detent.core.run.effects import Effect, EffectKey
 from detent.core.run.run import (
     Acting,
-    AwaitingDecision,
     Delegated,
     Phase,
     Run,
@@ -242,10 +239,12 @@ def snapshot_of(
     spec: AgentSpec[Any],
     run: Run[Any],
     held: Sequence[Effect] = (),
-    rule: Hold | None = None,
+    break_point: Mapping[str, object] = FrozenDict(),
     at: float | None = None,
 ) -> AgentSnapshot:
-    """A snapshot of `run`, which has stopped before the effects in `held`, by `rule`, at a time.
+    """A snapshot of `run`, which has stopped before the effects in `held`, at a time.
+
+    `break_point` says by which rule, as JSON.
 
     Raises:
         UnstorableError: a value in the run cannot be written as JSON.
@@ -255,7 +254,7 @@ def snapshot_of(
         fingerprint(spec, run),
         tuple(map(place_of, held)),
         describe_effects(held),
-        rule_to_json(rule),
+        break_point,
         at,
     )
 
@@ -314,42 +313,11 @@ def snapshot_from(value: AgentSnapshot | Mapping[str, Any] | str | bytes) -> Age
     return AgentSnapshot.from_dict(value)
 
 
-def get_tool_calls_and_descriptions_from_snapshot(
-    agent_snapshot: AgentSnapshot,
-    breakpoint_tool_only: bool = True,  # noqa: FBT001, FBT002 - its place is as users know it
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """The tool calls of a snapshot's open turn, and the descriptions of their tools.
-
-    They are for people: parameters marked as `SecretParameter` show a mask.
-
-    Args:
-        agent_snapshot: a run that has stopped.
-        breakpoint_tool_only: only the calls that it has stopped for: those that wait for a human,
-            else those that a breakpoint names.
-    """
-    slots = _stopped_for(agent_snapshot) if breakpoint_tool_only else agent_snapshot.slots
-    tools = agent_snapshot.agent["tools"]
-    names = [slot.call.tool_name for slot in slots]
-    descriptions = {name: tools[name]["description"] for name in names if name in tools}
-    calls = [_masked(slot.call, agent_snapshot.agent) for slot in slots]
-    return [cast(Json, dump(call)) for call in calls], descriptions
-
-
-def _stopped_for(snapshot: AgentSnapshot) -> tuple[Slot, ...]:
-    slots = snapshot.slots
-    if waiting := tuple(slot for slot in slots if isinstance(slot.status, AwaitingDecision)):
-        return waiting
-    name = snapshot.break_point.get("tool_name")
-    places = {(key.turn, key.place) for key in snapshot.held if key.kind == "tool"}
-    held = (slot for slot in slots if tuple(slot.ref) in places)
-    return tuple(slot for slot in held if name in (None, slot.call.tool_name))
-
-
 def _call_lines(
     slots: Iterable[Slot], agent: Mapping[str, Any], margin: str = "  "
 ) -> Iterator[str]:
     for slot in slots:
-        arguments = json.dumps(_masked(slot.call, agent).arguments, ensure_ascii=False)
+        arguments = json.dumps(masked_call(slot.call, agent).arguments, ensure_ascii=False)
         kind, why = type(slot.status).__name__, getattr(slot.status, "reason", "")
         status = STATUS_WORDS.get(kind, kind.lower()) + (f" ({why})" if why else "")
         yield f"{margin}{slot.call.tool_name}({arguments}): {status}"
@@ -358,7 +326,7 @@ def _call_lines(
             yield from _call_lines(slot.status.run.slots, inner, f"{margin}  ")
 
 
-def _masked(call: ToolCall, agent: Mapping[str, Any]) -> ToolCall:
+def masked_call(call: ToolCall, agent: Mapping[str, Any]) -> ToolCall:
     """The call as people may see it."""
     hidden = agent.get("tools", {}).get(call.tool_name, {}).get("masked", ())
     return evolve(call, arguments=masked(call.arguments, hidden))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from inspect import isfunction, isroutine
-from types import CodeType
+from functools import cached_property, partial, partialmethod, singledispatchmethod
+from inspect import isroutine
+from types import CodeType, FunctionType
 from typing import Any
 
 from detent.core.values.frozen import thaw
@@ -72,11 +72,31 @@ def form_of(value: object, deep: int = 0) -> object:
     return rule_of(value, deep)
 
 
-def _codes(kind: type) -> dict[str, CodeType]:
-    """The code of a class, by the names of its functions."""
-    # what attrs makes beside them has another code in every process
-    names = [name for name in dir(kind) if name == "__call__" or not name.startswith("__")]
-    return {name: one.__code__ for name in names if isfunction(one := getattr(kind, name, None))}
+def _codes(kind: type) -> dict[str, list[CodeType]]:
+    """The code of a class, by the names of its members."""
+    members = {name: member for owner in kind.__mro__[::-1] for name, member in vars(owner).items()}
+    found = {name: list(_code_in(member)) for name, member in members.items()}
+    return {name: codes for name, codes in found.items() if codes}
+
+
+def _code_in(member: object) -> Iterator[CodeType]:
+    """What runs where a member of a class is used: also behind a property or a decorator."""
+    match member:
+        case FunctionType():
+            # What attrs and dataclasses make has no file, and another code in every process.
+            is_made = member.__name__.startswith("__") and member.__code__.co_filename[:1] == "<"
+            yield from () if is_made else (member.__code__,)
+        case staticmethod() | classmethod():
+            yield from _code_in(member.__func__)
+        case property():
+            for part in (member.fget, member.fset, member.fdel):
+                yield from _code_in(part)
+        case cached_property() | partialmethod() | singledispatchmethod():
+            yield from _code_in(member.func)
+        case _:
+            pass
+    if callable(member) and not isinstance(member, type):
+        yield from _code_in(getattr(member, "__wrapped__", None))
 
 
 def _plain(value: object) -> object:
@@ -85,13 +105,17 @@ def _plain(value: object) -> object:
     RULE: never its `repr`, which may hold an address: a decision would count in no other process.
     """
     if isinstance(value, CodeType):
-        return [value.co_code.hex(), value.co_names, value.co_consts]
+        # The same instructions do something else with other arguments, cells or handlers of errors.
+        names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
+        counts = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount)
+        raised = value.co_exceptiontable.hex()
+        return [value.co_code.hex(), value.co_flags, raised, *counts, *names, value.co_consts]
     if isinstance(value, bytes):
-        return value.hex()
+        return {"bytes": value.hex()}
     if isinstance(value, complex):
-        return str(value)
+        return {"complex": str(value)}
     if isinstance(value, set | frozenset):  # which has another order in every process
-        return sorted(map(repr, value))
+        return {"set": sorted(map(repr, value))}
     return list(_function(value)) if callable(value) else type(value).__qualname__
 
 

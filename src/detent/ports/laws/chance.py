@@ -24,7 +24,7 @@ def check_chance(make: Callable[[], Chance]) -> None:
     chance = make()
     ids = {chance.new_id() for _ in range(TIMES)}
     expect(len(ids) == TIMES, CHANCE, "an id is given once")
-    expect(all(isinstance(one, str) and one for one in ids), CHANCE, "an id is a text")
+    expect(all(isinstance(new_id, str) and new_id for new_id in ids), CHANCE, "an id is a text")
     numbers = [chance.number() for _ in range(TIMES)]
-    expect(all(0 <= one < 1 for one in numbers), CHANCE, "a number is from 0 up to 1")
+    expect(all(0 <= new_id < 1 for new_id in numbers), CHANCE, "a number is from 0 up to 1")
     expect(len(set(numbers)) > TIMES / 2, CHANCE, "numbers differ")

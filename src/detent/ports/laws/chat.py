@@ -61,45 +61,45 @@ def check_chat_generator(
         AssertionError: it does not; the message is the law that it breaks.
     """
     for method in _methods(make()):
-        for heard in _answers(make, method, messages, tools):
+        for exchange in _answers(make, method, messages, tools):
             for law in LAWS:
-                law(heard)
+                law(exchange)
     if unable is not None:
         for method in _methods(unable()):
             what_goes_wrong_is_typed(unable, method)
 
 
-def a_reply_can_be_stored(heard: Heard) -> None:
+def a_reply_can_be_stored(exchange: Heard) -> None:
     """A run is kept as JSON, and its replies with it."""
     law = "a reply is stored as JSON and read back equal"
     try:
-        read = load(json.loads(json.dumps(dump(heard.reply, ChatReply))), ChatReply)
+        read = load(json.loads(json.dumps(dump(exchange.reply, ChatReply))), ChatReply)
     except (TypeError, ValueError) as error:
         raise AssertionError(_broken(f"{law} ({error})")) from error
-    _expect(read == heard.reply, law)
+    _expect(read == exchange.reply, law)
 
 
-def the_reason_fits_what_was_said(heard: Heard) -> None:
+def the_reason_fits_what_was_said(exchange: Heard) -> None:
     """A run waits for results when there are calls, and else has an answer."""
-    reason = heard.reply.finish_reason
-    if heard.reply.message.tool_calls:
+    reason = exchange.reply.finish_reason
+    if exchange.reply.message.tool_calls:
         _expect(reason in {"tool_calls", *BROKEN_OFF}, "with calls the reason is tool_calls")
     else:
         _expect(reason != "tool_calls", "without a call the reason is not tool_calls")
 
 
-def calls_are_told_apart(heard: Heard) -> None:
+def calls_are_told_apart(exchange: Heard) -> None:
     """Results are paired with their calls by id; a call without one gets one."""
-    ids = [call.id for call in heard.reply.message.tool_calls if call.id is not None]
+    ids = [call.id for call in exchange.reply.message.tool_calls if call.id is not None]
     _expect(len(ids) == len(set(ids)), "no two calls of a reply have the same id")
     _expect("" not in ids, "a call without an id has None for it")
-    names = [call.tool_name for call in heard.reply.message.tool_calls]
+    names = [call.tool_name for call in exchange.reply.message.tool_calls]
     _expect(all(names), "each call names a tool")
 
 
-def usage_counts_everything_once(heard: Heard) -> None:
+def usage_counts_everything_once(exchange: Heard) -> None:
     """What was cached is a part of what was read, what was thought of what was written."""
-    usage = heard.reply.usage
+    usage = exchange.reply.usage
     _expect(0 <= usage.cached_tokens <= usage.input_tokens, "cached tokens are part of the input")
     _expect(
         0 <= usage.reasoning_tokens <= usage.output_tokens,
@@ -107,17 +107,20 @@ def usage_counts_everything_once(heard: Heard) -> None:
     )
 
 
-def pieces_add_up_to_the_reply(heard: Heard) -> None:
+def pieces_add_up_to_the_reply(exchange: Heard) -> None:
     """Who shows the pieces of a text, a thought or a call has shown the whole of it."""
-    message = heard.reply.message
-    shown = "".join(piece.content for piece in heard.pieces)
-    _expect(shown in {"", message.text or ""}, "the pieces of the text add up to the text")
-    said = [piece for piece in heard.pieces if piece.content]
-    _expect(not said or said[0].start, "the first piece of a text is marked as its start")
-    thought = "".join(one.reasoning_text for one in message.reasonings)
-    shown = "".join(piece.reasoning for piece in heard.pieces)
-    _expect(shown in {"", thought}, "the pieces of the reasoning add up to it")
-    deltas = [delta for piece in heard.pieces for delta in piece.tool_calls]
+    message = exchange.reply.message
+    text = "".join(piece.content for piece in exchange.pieces)
+    _expect(text in {"", message.text or ""}, "the pieces of the text add up to the text")
+    content_pieces = [piece for piece in exchange.pieces if piece.content]
+    _expect(
+        not content_pieces or content_pieces[0].start,
+        "the first piece of a text is marked as its start",
+    )
+    thought = "".join(part.reasoning_text for part in message.reasonings)
+    text = "".join(piece.reasoning for piece in exchange.pieces)
+    _expect(text in {"", thought}, "the pieces of the reasoning add up to it")
+    deltas = [delta for piece in exchange.pieces for delta in piece.tool_calls]
     for place in {delta.index for delta in deltas}:
         _expect(place < len(message.tool_calls), "each call that is shown is in the reply")
         call = message.tool_calls[place]
@@ -160,16 +163,16 @@ def _answers(
     make: MakeGenerator, method: str, messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]
 ) -> Iterator[Heard]:
     """What it says to the question, at one go and in pieces, and to what its tools gave."""
-    given = list(messages)
-    reply = _reply(make(), method, given, tools)
+    before = list(messages)
+    reply = _reply(make(), method, before, tools)
     yield Heard(reply)
     pieces: list[StreamingChunk] = []
-    streamed = _reply(make(), method, given, tools, pieces.append)
+    streamed = _reply(make(), method, before, tools, pieces.append)
     yield Heard(streamed, tuple(pieces))
     if calls := reply.message.tool_calls:
         results = [ChatMessage.from_tool("done", call) for call in calls]
-        yield Heard(_reply(make(), method, [*given, reply.message, *results], tools))
-    _expect(given == list(messages), "the conversation that it is given stays as it is")
+        yield Heard(_reply(make(), method, [*before, reply.message, *results], tools))
+    _expect(before == list(messages), "the conversation that it is given stays as it is")
 
 
 def _reply(
@@ -179,9 +182,9 @@ def _reply(
     tools: Sequence[ToolSpec],
     callback: StreamingCallback | None = None,
 ) -> ChatReply:
-    given = _asked(generator, method, messages, tools=tools, streaming_callback=callback)
+    answer = _asked(generator, method, messages, tools=tools, streaming_callback=callback)
     try:
-        return require_reply(given, generator)
+        return require_reply(answer, generator)
     except ChatGeneratorError as error:
         raise AssertionError(_broken(str(error))) from error
 
@@ -189,8 +192,8 @@ def _reply(
 def _asked(
     generator: object, method: str, messages: Sequence[ChatMessage], **options: object
 ) -> object:
-    given = getattr(generator, method)(messages, **options)
-    return asyncio.run(given) if method == "run_async" else given
+    answer = getattr(generator, method)(messages, **options)
+    return asyncio.run(answer) if method == "run_async" else answer
 
 
 def _expect(holds: object, law: str) -> None:

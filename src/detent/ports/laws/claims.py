@@ -11,8 +11,7 @@ from threading import Barrier, get_ident
 
 from attrs import evolve
 
-from detent.core.control.claims import Claim, Owner, given_back
-from detent.ports.claims import FORGOTTEN_S, Claims
+from detent.ports.claims import FORGOTTEN_S, Claim, Claims, Owner, given_back
 from detent.ports.laws.breaking import PATIENCE_S, expect, in_time, races
 
 MakeClaims = Callable[[], Claims]
@@ -39,8 +38,8 @@ def check_claims(make: MakeClaims) -> None:
         except AssertionError:
             raise
         except Exception as error:
-            told = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
-            raise AssertionError(f"the store breaks a law: {told}") from error
+            sentence = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
+            raise AssertionError(f"the store breaks a law: {sentence}") from error
 
 
 def a_claim_takes_the_place_of_another(make: MakeClaims, run_id: str) -> None:

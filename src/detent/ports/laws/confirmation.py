@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, TypeAlias
 
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.values.frozen import thaw
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
 from detent.ports.laws.breaking import expect
+from detent.ports.pending import PendingCall
 
 Humans: TypeAlias = Mapping[str, Callable[[], ConfirmationUI]]
 """Makers of the UI under test, by what the human at it does."""
@@ -47,12 +48,12 @@ def check_confirmation_ui(humans: Humans) -> None:
     expect("gone" in humans, UI, "there may be nobody: say what happens then, as 'gone'")
     for does, make in humans.items():
         for name, description, params in CALLS:
-            given = deepcopy(params)
+            unchanged = deepcopy(params)
             if does == "gone":
-                nobody_decides_nothing(make(), name, description, given)
+                nobody_decides_nothing(make(), name, description, unchanged)
             else:
-                said = asked(make(), name, description, given)
-                what_the_human_does_is_said(said, does)
+                answer = asked(make(), name, description, unchanged)
+                what_the_human_does_is_said(answer, does)
 
 
 def nobody_decides_nothing(
@@ -60,16 +61,16 @@ def nobody_decides_nothing(
 ) -> None:
     """Without a human no tool runs: the UI raises, or leaves the call pending."""
     try:
-        said = asked(ui, name, description, params)
+        answer = asked(ui, name, description, params)
     except BaseException:  # noqa: BLE001 - whatever it is, it lets no tool run
         return
-    expect(decided(said) is None, UI, "where nobody answers, nothing is decided")
+    expect(decided(answer) is None, UI, "where nobody answers, nothing is decided")
 
 
-def what_the_human_does_is_said(said: object, does: str) -> None:
+def what_the_human_does_is_said(answer: object, does: str) -> None:
     """The answer is of the right kind, and means what the human has done."""
-    expect(isinstance(said, ANSWERS), UI, "an answer is a ConfirmationUIResult")
-    decision = decided(said)
+    expect(isinstance(answer, ANSWERS), UI, "an answer is a ConfirmationUIResult")
+    decision = decided(answer)
     law = f"a human who wants to {does} does so; this answer means {decision}"
     expect(isinstance(decision, DECISIONS[does]), UI, law)
     if isinstance(decision, Modified):
@@ -85,9 +86,9 @@ def asked(ui: Any, name: str, description: str, params: dict[str, Any]) -> objec
     return ui.get_user_decision(call)
 
 
-def decided(said: object) -> Decision | None:
+def decided(answer: object) -> Decision | None:
     """The decision that an answer means; None where it leaves the call open."""
-    match said:
+    match answer:
         case ToolExecutionDecision(answer=str(text)):
             return Answered(text)
         case ToolExecutionDecision(execute=False, feedback=feedback):
@@ -97,7 +98,7 @@ def decided(said: object) -> Decision | None:
         case ToolExecutionDecision(remember=remember):
             return Confirmed(remember)
         case ConfirmationUIResult():
-            return decision_of(said)
+            return decision_of(answer)
         case _:
             return None
 

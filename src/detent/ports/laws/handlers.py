@@ -42,18 +42,18 @@ def check_handler(
     Raises:
         AssertionError: it does not; the message is the law, and the values that break it.
     """
-    for first, one, other in product(updates, repeat=3):
+    for first, second, other in product(updates, repeat=3):
         start = _merged(handler, None, first)
-        then = _merged(handler, start, one)
+        then = _merged(handler, start, second)
         last = _merged(handler, then, other)
         if associative:
-            both = _merged(handler, _merged(handler, None, one), other)
-            _same(last, _merged(handler, start, both), "is associative", (first, one, other))
+            both = _merged(handler, _merged(handler, None, second), other)
+            _same(last, _merged(handler, start, both), "is associative", (first, second, other))
         if commutative:
-            swapped = _merged(handler, _merged(handler, start, other), one)
-            _same(last, swapped, "is commutative", (first, one, other))
+            swapped = _merged(handler, _merged(handler, start, other), second)
+            _same(last, swapped, "is commutative", (first, second, other))
         if idempotent:
-            _same(then, _merged(handler, then, one), "is idempotent", (first, one, one))
+            _same(then, _merged(handler, then, second), "is idempotent", (first, second, second))
         if identity is not NO_IDENTITY:
             law = f"has the identity {identity!r}"
             _same(start, _merged(handler, start, identity), law, (first, identity))
@@ -67,8 +67,8 @@ def _merged(handler: Handler[Any, Any], current: object, update: object) -> obje
     try:
         made = handler(current, update)
     except Exception as error:
-        told = f"it takes every update into every value, got {type(error).__name__}: {error}"
-        raise AssertionError(f"{HANDLER} breaks a law: {told}{_of(values)}") from error
+        sentence = f"it takes every update into every value, got {type(error).__name__}: {error}"
+        raise AssertionError(f"{HANDLER} breaks a law: {sentence}{_of(values)}") from error
     expect(
         (current, update) == values, HANDLER, f"it leaves what it is given as it is{_of(values)}"
     )

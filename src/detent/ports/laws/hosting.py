@@ -59,8 +59,8 @@ async def _checked(open_host: OpenHost, law: Law) -> None:
     except AssertionError:
         raise
     except Exception as error:
-        told = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
-        raise AssertionError(f"the host breaks a law: {told}") from error
+        sentence = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
+        raise AssertionError(f"the host breaks a law: {sentence}") from error
 
 
 Law: TypeAlias = Callable[[Host], Awaitable[None]]
@@ -69,11 +69,12 @@ Law: TypeAlias = Callable[[Host], Awaitable[None]]
 async def a_run_is_begun_once(host: Host) -> None:
     """A run is begun once, however often it is asked for, and only for the agent that it is of."""
     begun = await asyncio.gather(*[host.start("echo", "hi", run_id="once") for _ in range(4)])
-    _expect(all(one.run_id == "once" for one in map(_accepted, begun)), "a run keeps its id")
-    _expect(sum(_accepted(one).is_new for one in begun) == 1, "a run is begun once")
+    answers = list(map(_accepted, begun))
+    _expect({answer.run_id for answer in answers} == {"once"}, "a run keeps its id")
+    _expect(sum(answer.is_new for answer in answers) == 1, "a run is begun once")
     await host.result("once")
     entries, _ = await _watched(host.watch("once"))
-    _expect([one.kind for one in entries].count("Started") == 1, "a run is begun once")
+    _expect([entry.kind for entry in entries].count("Started") == 1, "a run is begun once")
     again = _accepted(await host.start("echo", "other words", run_id="once"))
     _expect(not again.is_new, "a run that has ended is not begun again")
     other = await host.start("clerk", "hi", run_id="once")
@@ -98,8 +99,8 @@ async def a_run_lives_by_itself(host: Host) -> None:
     result = await host.result("alone")
     _expect(result.text == "one two three (1)", "a run that nobody watches ends by itself")
     hosted = await host.run("alone")
-    told = (hosted.listed.run_id, hosted.listed.agent, hosted.listed.status)
-    _expect(told == ("alone", "echo", "done"), "a run is listed with its agent and status")
+    listed = (hosted.listed.run_id, hosted.listed.agent, hosted.listed.status)
+    _expect(listed == ("alone", "echo", "done"), "a run is listed with its agent and status")
     _expect(hosted.run.messages == result.messages, "a run is shown as it is")
 
 
@@ -107,14 +108,15 @@ async def what_is_watched_comes_once(host: Host) -> None:
     """Each entry comes once and in order; after a position, only what is behind it."""
     await host.start("echo", "one two three four", run_id="seen")
     entries, pieces = await _watched(host.watch("seen"))
-    _expect([one.position for one in entries] == [*range(len(entries))], "entries come in order")
+    positions = [entry.position for entry in entries]
+    _expect(positions == [*range(len(entries))], "entries come in order")
     _expect(entries[-1].status == "done", "a watcher is told of the end")
     _expect([piece.number for piece in pieces] == [*range(len(pieces))], "pieces have no gaps")
     text = "".join(piece.chunk.content for piece in pieces)
     _expect(text in {"", "one two three four (1) "}, "of an answer come all pieces, or none")
-    for one in entries:
-        rest, _ = await _watched(host.watch("seen", after=one.position))
-        _expect(rest == entries[one.position + 1 :], "after a position comes what is behind it")
+    for entry in entries:
+        rest, _ = await _watched(host.watch("seen", after=entry.position))
+        _expect(rest == entries[entry.position + 1 :], "after a position comes what is behind it")
     _expect(await _raises(host.watch("seen", after=len(entries)), ValueError), "there must be one")
     _expect(await _raises(host.watch(NOWHERE), RunNotFoundError), "a run must be there")
 
@@ -125,9 +127,9 @@ async def who_comes_back_misses_nothing(host: Host) -> None:
     seen = list[Entry]()
     while not seen or seen[-1].status != "done":
         async with aclosing(host.watch("again", seen[-1].position if seen else None)) as watched:
-            async for one in watched:
-                if isinstance(one, Entry):
-                    seen.append(one)
+            async for item in watched:
+                if isinstance(item, Entry):
+                    seen.append(item)
                     break
     entries, _ = await _watched(host.watch("again"))
     _expect(seen == entries, "whoever comes back misses nothing, and sees nothing twice")
@@ -150,7 +152,7 @@ async def a_question_is_shown_whole(host: Host) -> None:
     _accepted(await host.send("asks", call.confirm(by="Ada")))
     result = await host.result("asks")
     _expect(result.text == "Done: paid 5", "a run goes on by itself once it is decided")
-    _expect([one.by for one in result.run.decisions] == ["Ada"], "who has decided is kept")
+    _expect([record.by for record in result.run.decisions] == ["Ada"], "who has decided is kept")
     twice = await host.send("asks", call.confirm(by="Bob"))
     _expect(_why(twice) == "repeated", "a decision counts once")
     _expect(not await _asked(host, "asks"), "what is decided is asked no more")
@@ -255,13 +257,13 @@ async def a_fork_begins_as_a_run_was(host: Host) -> None:
     before = (await host.run("trunk")).listed
     other = _accepted(await host.send("trunk", Fork(length=2, by="Eve")))
     _expect(other.is_new and other.run_id != "trunk", "a fork is a new run")
-    asked = (await _question(host, other.run_id)).call
-    _expect(asked.arguments == question.call.arguments, "a fork asks what the run has asked")
-    _expect(asked.started_by == "Eve", "a fork is begun by whoever wants it")
+    call = (await _question(host, other.run_id)).call
+    _expect(call.arguments == question.call.arguments, "a fork asks what the run has asked")
+    _expect(call.started_by == "Eve", "a fork is begun by whoever wants it")
     _expect((await host.run(other.run_id)).listed.thread_id == "", "it is of no conversation")
     _expect((await host.run("trunk")).listed == before, "the run stays as it is")
-    said = Fork(length=2, message=ChatMessage.from_user("more"))
-    _expect(_why(await host.send("trunk", said)) == "invalid", "open calls are answered first")
+    fork = Fork(length=2, message=ChatMessage.from_user("more"))
+    _expect(_why(await host.send("trunk", fork)) == "invalid", "open calls are answered first")
     _expect(_why(await host.send("trunk", Fork(0))) == "invalid", "there is such a time")
     _expect(_why(await host.send("trunk", Fork(agent="nobody"))) == "unknown_agent", "is there")
     _expect(_why(await host.send(NOWHERE, Fork())) == "unknown_run", "a run is there to be forked")
@@ -282,11 +284,11 @@ async def lists_come_page_by_page(host: Host) -> None:
         paged += [run.run_id for run in page]
         before = page[-1]
     _expect(paged == whole, "pages make up the list")
-    asked, cursor = list[str](), None
+    run_ids, cursor = list[str](), None
     while questions := await host.pending(before=cursor, limit=2):
-        asked += [question.call.run_id for question in questions]
+        run_ids += [question.call.run_id for question in questions]
         cursor = questions[-1].cursor
-    _expect(asked == whole, "pages of questions make up all questions")
+    _expect(run_ids == whole, "pages of questions make up all questions")
     names = [agent.name for agent in await host.agents()]
     _expect(names == sorted(names) and {"clerk", "echo"} <= {*names}, "agents are named")
 
@@ -295,8 +297,8 @@ async def what_was_asked_is_asked_later(host: Host) -> None:
     """Another host on the store shows what an earlier one has asked, and goes on with it."""
     question = await _question(host, "mute")
     _accepted(await host.send("mute", question.call.reject("no", by="Ada")))
-    said = [message.text for message in (await host.result("mute")).messages]
-    _expect("x" in said, "a later host goes on with a run, and with what was said to it")
+    texts = [message.text for message in (await host.result("mute")).messages]
+    _expect("x" in texts, "a later host goes on with a run, and with what was said to it")
 
 
 LAWS: tuple[Law, ...] = (
@@ -334,11 +336,9 @@ def _why(came: Accepted | HostRefusal) -> str:
 
 
 async def _watched(items: AsyncGenerator[Watched]) -> tuple[list[Entry], list[Piece]]:
-    seen = [one async for one in items]
-    return (
-        [one for one in seen if isinstance(one, Entry)],
-        [one for one in seen if isinstance(one, Piece)],
-    )
+    seen = [item async for item in items]
+    entries = [item for item in seen if isinstance(item, Entry)]
+    return entries, [item for item in seen if isinstance(item, Piece)]
 
 
 async def _raises(items: AsyncGenerator[Watched], kind: type[Exception]) -> bool:
@@ -388,9 +388,9 @@ async def _fails(host: Host, run_id: str) -> bool:
     return await _has_raised(host.result(run_id), ChatGeneratorError)
 
 
-async def _has_raised(asked: Awaitable[object], kind: type[Exception]) -> bool:
+async def _has_raised(action: Awaitable[object], kind: type[Exception]) -> bool:
     try:
-        await asked
+        await action
     except kind:
         return True
     return False

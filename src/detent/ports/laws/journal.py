@@ -56,8 +56,8 @@ def check_journal(make: MakeJournal) -> None:
         except AssertionError:
             raise
         except Exception as error:
-            told = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
-            raise AssertionError(f"the store breaks a law: {told}") from error
+            sentence = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
+            raise AssertionError(f"the store breaks a law: {sentence}") from error
 
 
 def what_was_appended_is_read_back(make: MakeJournal) -> None:
@@ -116,10 +116,10 @@ def who_is_refused_goes_on_behind_the_other(make: MakeJournal) -> None:
     _expect(list(mine.read("a")) == entries(0, 2), "what was appended is read back, in order")
     theirs.append("a", entries(2, 1))
     lost = [Entry(2, 1.0, "Mine", "running", {}), *entries(3, 1)]
-    said = refusal(mine, lost, Checkpoint(4, {}))
-    _expect(said is not None, "an append at any place but the end is refused")
+    error = refusal(mine, lost, Checkpoint(4, {}))
+    _expect(error is not None, "an append at any place but the end is refused")
     _expect(
-        said and (said.run_id, said.expected, said.found) == ("a", 2, 3),
+        error and (error.run_id, error.expected, error.found) == ("a", 2, 3),
         "a refusal says where the end is",
     )
     _expect(list(mine.read("a", 2)) == entries(2, 1), "who is refused reads what the other wrote")
@@ -177,12 +177,12 @@ def runs_are_listed(make: MakeJournal) -> None:
 def a_page_is_a_part_of_the_list(make: MakeJournal) -> None:
     """A page has those runs of the list that fit, in its order, wherever it begins and ends."""
     for number in range(9):
-        said = ("waiting", "running", "done")[number % 3]
+        run_status = ("waiting", "running", "done")[number % 3]
         read = ((), ("pii",), ("pii", "untrusted"), ("a pii",))[number % 4]
         names = ("", "clerk")[number % 2], ("", "alice", "bob")[number // 3]
         listing = Listing(*names, labels=read)
         at = float(number % 4)
-        make().append(f"r{number}", [Entry(0, at, "Started", said, {}, listing)])
+        make().append(f"r{number}", [Entry(0, at, "Started", run_status, {}, listing)])
     make().append("r0", [Entry(1, 9.0, "HumanDecided", "running", {})])  # it moves to the front
     make().append("r1", [Entry(1, 0.5, "Ended", "done", {})])  # clocks jump
     make().delete("r2")
@@ -234,7 +234,10 @@ def a_listing_is_kept_whole_or_not_at_all(make: MakeJournal) -> None:
     _expect(listed(6, Listing(labels=("untrusted",))).labels == read.labels, stays)
     _expect(listed(7, Listing()).labels == listed(8, None).labels == read.labels, stays)
     found = make().runs(RunQuery(label="untrusted"))
-    _expect([one.run_id for one in found] == ["a"], "a run is found by a label that it got later")
+    _expect(
+        [stored_run.run_id for stored_run in found] == ["a"],
+        "a run is found by a label that it got later",
+    )
     make().delete("a")
     _expect(listed(0, None) == NO_LISTING, "a deleted run has left nothing for lists")
     _expect(not make().runs(RunQuery(label="pii")), "a deleted run has left nothing for lists")

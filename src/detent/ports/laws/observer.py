@@ -72,8 +72,8 @@ def _show(observe: Observer, before: Run[Any], event: Event, after: Run[Any]) ->
     try:
         observe(before, event, after)
     except Exception as error:
-        told = f"it takes every event, got {type(error).__name__}: {error}; with {event}"
-        raise AssertionError(f"the observer breaks a law: {told}") from error
+        sentence = f"it takes every event, got {type(error).__name__}: {error}; with {event}"
+        raise AssertionError(f"the observer breaks a law: {sentence}") from error
 
 
 RUN_ID = "observed"

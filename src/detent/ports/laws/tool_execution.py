@@ -54,8 +54,8 @@ class Executing:
 
     def __call__(self, function: Callable[..., Any], **arguments: object) -> object:
         """What the executor makes of a tool with this function."""
-        given = getattr(self.executor, self.method)(_tool(function), arguments)
-        return asyncio.run(_awaited(given)) if isawaitable(given) else given
+        answer = getattr(self.executor, self.method)(_tool(function), arguments)
+        return asyncio.run(_awaited(answer)) if isawaitable(answer) else answer
 
 
 async def _awaited(awaitable: Awaitable[object]) -> object:
@@ -97,10 +97,12 @@ def what_the_function_raises_is_raised(execute: Executing) -> None:
 
 def arguments_are_handed_over(execute: Executing) -> None:
     """By name, all of them, and the very objects: a state among them is a live one."""
-    given: dict[str, object] = {"a": object(), "b": [1], "c": None}
-    got = execute(lambda **arguments: arguments, **given)
-    expect(got == given, EXECUTOR, "the function gets its arguments by name")
-    same = isinstance(got, Mapping) and all(got[name] is given[name] for name in given)
+    every_argument: dict[str, object] = {"a": object(), "b": [1], "c": None}
+    got = execute(lambda **arguments: arguments, **every_argument)
+    expect(got == every_argument, EXECUTOR, "the function gets its arguments by name")
+    same = isinstance(got, Mapping) and all(
+        got[name] is every_argument[name] for name in every_argument
+    )
     expect(same, EXECUTOR, "the function gets the very objects that it was given")
 
 
@@ -125,10 +127,10 @@ LAWS: tuple[Callable[[Executing], None], ...] = (
 
 async def a_tool_that_blocks_does_not_block_the_loop(executor: AsyncToolExecutor) -> None:
     """The event loop goes on while a function of the blocking kind works."""
-    heard = Event()
-    working = asyncio.create_task(executor.execute_async(_tool(lambda: heard.wait(PATIENCE_S)), {}))
+    begun = Event()
+    working = asyncio.create_task(executor.execute_async(_tool(lambda: begun.wait(PATIENCE_S)), {}))
     await asyncio.sleep(0)
-    heard.set()
+    begun.set()
     expect(await working, EXECUTOR, "a tool that blocks does not block the event loop")
 
 

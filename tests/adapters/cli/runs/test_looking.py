@@ -25,7 +25,14 @@ from detent import (
     ToolCall,
     tool,
 )
-from detent.journals import DirectoryJournal, EncryptedJournal, PostgresJournal, Runs
+from detent.approvals import verify_audit
+from detent.journals import (
+    AuditedJournal,
+    DirectoryJournal,
+    EncryptedJournal,
+    PostgresJournal,
+    Runs,
+)
 from detent.models import ChatReply, ModelFailure, Usage
 from tests.adapters.cli.runs.clerks import (
     PAY,
@@ -193,6 +200,21 @@ def test_what_is_sealed_is_read_by_the_journal_of_its_agent(
     call("decide", "secret", "--confirm", "--unseen", "--app", "sealing", "--store", "app:sealing")
     call("cancel", "secret", "--store", "app:sealing")
     assert Runs(sealed, clerk(None).spec).at("secret").outcome is not None
+
+
+def test_an_audit_is_not_broken_from_outside(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written beside the chain would look like somebody's tampering; by it, it is heard."""
+    audited = AuditedJournal(SQLiteJournal(path))
+    begin(audited, "kept", said(PAY))
+    module = types.ModuleType("the_books")
+    vars(module)["agent"] = clerk(audited)
+    monkeypatch.setitem(sys.modules, "the_books", module)
+
+    for words in (["cancel", "kept"], ["send", "kept", "hello"]):
+        assert "--store app:MODULE:NAME" in call(*words, code=2).stderr
+    call("send", "kept", "hello", "--store", "app:the_books:agent")
+
+    assert verify_audit(audited, "kept")
 
 
 def test_what_is_no_store_is_a_wrong_use(tmp_path: Path) -> None:

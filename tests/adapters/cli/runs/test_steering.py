@@ -60,20 +60,6 @@ def test_a_yes_is_to_the_question_that_was_seen(path: str, monkeypatch: pytest.M
     assert asked["arguments"]["amount"] == 9000
 
 
-@pytest.mark.parametrize(("key", "code"), [("y\n", 0), ("n\n", REFUSED), ("", 1)])
-def test_a_terminal_shows_what_waits_and_asks(
-    path: str, monkeypatch: pytest.MonkeyPatch, key: str, code: int
-) -> None:
-    """Where no digest says what was seen. Only a yes to that is one."""
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
-
-    asked = call("decide", "order-1", "--confirm", "--app", app(monkeypatch), code=code, keys=key)
-
-    assert "amount = 5" in asked.output
-    assert "Is it about this?" in asked.stderr
-    assert (document("list", "--status", "waiting")["runs"] == []) == (code == 0)
-
-
 def test_a_change_names_what_changes_and_the_whole_is_shown(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from functools import partial, wraps
 from typing import Any
 
@@ -266,10 +267,40 @@ def wrapped(amount: int) -> int:
     return 0
 
 
+class Till:
+    """Pays where Python calls its methods: no code names them."""
+
+    def __enter__(self) -> int:
+        return helped(1)
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+TILL = Till()
+
+
+def ways() -> Iterator[Any]:
+    yield helped
+
+
+NEXT_WAY = ways()
+
+
+def by_a_block(amount: int) -> int:
+    with TILL as paid:
+        return paid
+
+
+def by_a_generator(amount: int) -> int:
+    return int(next(NEXT_WAY)(amount))
+
+
 BY_PARTIAL = partial(handed_on, helped)
 CALLERS = [
     *(in_a_list, in_a_function, by_default, by_its_module, by_an_import, by_a_class, BANK),
-    *(by_a_table, BY_PARTIAL, partial(handed_on, way={"it": (helped,)}), wrapped),
+    *(by_a_block, by_a_generator, by_a_table, BY_PARTIAL, wrapped),
+    partial(handed_on, way={"it": (helped,)}),
 ]
 
 

@@ -28,11 +28,12 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import every_run, is_driven, run_named
 from detent.adapters.cli.runs.stores import store_text as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
+from detent.adapters.confirmation.console import argument_label
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import Story, story_of
-from detent.core.control.pending import PendingCall
 from detent.ports.journal import Journal
 from detent.ports.listing import RunQuery, StoredRun
+from detent.ports.pending import PendingCall
 
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
 NOBODY = "somebody to resume it"
@@ -184,6 +185,11 @@ def _expiry(asked_at: float | None, expires_s: float | None) -> float | None:
     return None if asked_at is None or expires_s is None else asked_at + expires_s
 
 
+def one_row(text: object) -> str:
+    """A text of anybody's without ends of lines: it cannot pass for a row of ours."""
+    return " ↵ ".join(str(text).splitlines())
+
+
 def _question(question: dict[str, Any]) -> list[Line]:
     inside = "".join(f" > {name}" for name in question["agents"])
     since = f", asked {age(question['asked_at'])}" if question.get("asked_at") else ""
@@ -191,18 +197,17 @@ def _question(question: dict[str, Any]) -> list[Line]:
     lines = [
         (f"{question['run_id']}{inside}  {question['tool_name']}{since}{until}", "bold yellow")
     ]
-    lines += [(f"  {name} = {compact(value)}", "") for name, value in question["arguments"].items()]
+    lines += [(f"  {question['description']}", "")] if question.get("description") else []
     lines += [
-        (f"  {name} = {compact(value)}  (from the state)", "")
-        for name, value in question.get("state", {}).items()
+        (f"  {argument_label(name)} = {compact(value)}{source}", "")
+        for part, source in (("arguments", ""), ("state", "  (from the state)"))
+        for name, value in question.get(part, {}).items()
     ]
     lines += [(f"  why: {question['reason']}", "dim")] if question["reason"] else []
-    lines += (
-        [(f"  digest: {question['digest'][:DIGEST_SHOWN]}", "dim")]
-        if question.get("digest")
-        else []
-    )
-    return [*lines, ("", "")]
+    if digest := question.get("digest"):
+        lines.append((f"  digest: {digest[:DIGEST_SHOWN]}", "dim"))
+    rows = [(one_row(text), style) for text, style in lines]
+    return [*rows, ("", "")]
 
 
 def question_lines(call: PendingCall) -> list[Line]:

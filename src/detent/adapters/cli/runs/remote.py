@@ -20,9 +20,10 @@ import click
 from attrs import asdict, frozen
 
 from detent.adapters.cli.endings import FAILED, NOT_FOUND, REFUSED, ending
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.ports.journal import Checkpoint, Entry, RunNotFoundError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
+from detent.ports.pending import PendingCall
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -20,7 +20,12 @@ from detent.adapters.cli.endings import (
     ending,
 )
 from detent.adapters.cli.runs.apps import agent_for
-from detent.adapters.cli.runs.looking import DIGEST_SHOWN, question_lines, required_story
+from detent.adapters.cli.runs.looking import (
+    DIGEST_SHOWN,
+    one_row,
+    question_lines,
+    required_story,
+)
 from detent.adapters.cli.runs.options import (
     app_option,
     json_option,
@@ -33,18 +38,21 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show, put
 from detent.adapters.drivers.progress import ENDED
+from detent.adapters.journals.audited import CHAIN
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import SEALED, Story
+from detent.adapters.system.terminal import drop_typed_keys
 from detent.core.chat.messages import ChatMessage
 from detent.core.codec.own_values import dump
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
-from detent.core.result import AgentResult
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Failed
 from detent.core.tools.masking import MASK, masked
 from detent.core.values.frozen import thaw
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.listing import Listing
+from detent.ports.pending import PendingCall
+from detent.ports.results import AgentResult
 
 DIGEST_LEAST = 8
 """With so many characters nobody hits upon another question: its run's nonce is in the digest."""
@@ -114,8 +122,12 @@ def _require_seen(pending: PendingCall, options: dict[str, Any], *, as_json: boo
         return
     if options["reject"] or options["unseen"]:
         return
-    put_lines(question_lines(pending))
-    if sys.stdin.isatty() and not as_json:
+    console = Console(stderr=True)
+    for text, style in question_lines(pending):
+        put(console, text, style)
+    # Only where the question was seen can it be answered, by what is typed once all of it is there.
+    if sys.stdin.isatty() and sys.stderr.isatty() and not as_json:
+        drop_typed_keys()
         if not click.confirm("Is it about this?", err=True):
             raise ending("nothing is decided", REFUSED)
         return
@@ -153,7 +165,7 @@ def _pending_call(
         named = "no call" if call is None else f"no call {call}"
         decided = _decided_before(required_story(store, run_id), call)
         raise ending(f"in run {run_id} {named} waits for a human{decided}", REFUSED)
-    names = ", ".join(f"{pending.tool_name} ({pending.call_id})" for pending in found)
+    names = ", ".join(f"{pending.tool_name} ({one_row(pending.call_id)})" for pending in found)
     raise click.UsageError(f"more than one call waits, say which: {names}")
 
 
@@ -311,6 +323,10 @@ def send(*, run_id: str, text: str, store: Journal, by: str | None, as_json: boo
         say(f"run {name} is told")
 
 
+CHAINED = "its entries hang together: --store app:MODULE:NAME writes to it by its agent's journal"
+"""An entry from outside would break an audit's chain for good, as somebody's tampering does."""
+
+
 def _write(
     store: Journal, name: str, kind: str, data: dict[str, Any], *, is_end: bool = False
 ) -> int:
@@ -318,6 +334,8 @@ def _write(
     story = required_story(store, name)
     if SEALED in story.notes:  # what is not sealed makes the run unreadable
         raise click.UsageError(SEALED)
+    if any(CHAIN in entry.data for entry in store.read(name, max(0, story.entries - 1))):
+        raise click.UsageError(CHAINED)
     for left in reversed(range(TRIES)):
         if story.status in ENDED:
             raise ending(f"run {name} has ended already: it is {story.status}", REFUSED)

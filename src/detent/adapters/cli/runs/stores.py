@@ -16,8 +16,7 @@ from detent.adapters.cli.runs.apps import agents_at
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.system.processes import has_ended
-from detent.core.control.claims import is_held
-from detent.ports.claims import claims_of
+from detent.ports.claims import claims_of, is_held
 from detent.ports.journal import Journal, JournalError
 from detent.ports.listing import RunQuery, StoredRun
 

@@ -223,7 +223,9 @@ class _Call:
             return [Part(text=answer)] if is_said else None
         parts: list[Part] = []
         for question in questions:
-            what, why = f"{self.line.name}: {question.get('tool')}", str(question.get("reason", ""))
+            what, state = f"{self.line.name}: {question.get('tool')}", question.get("state", "{}")
+            filled = "" if state == "{}" else f"from its state: {state}"
+            why = "\n".join(filter(None, (str(question.get("reason", "")), filled)))
             result = await ask_person(ui, what, why, question["arguments"])
             if result.action not in ("confirm", "modify", "reject"):
                 return None

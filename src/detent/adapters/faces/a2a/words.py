@@ -33,13 +33,13 @@ from google.protobuf.struct_pb2 import Value
 
 from detent.adapters.faces.entrance import name_of
 from detent.adapters.faces.following import Spoken
-from detent.adapters.faces.replies import failure_text, question_line, sound
+from detent.adapters.faces.replies import failure_text, question_text, sound
 from detent.adapters.faces.threads import Thread
 from detent.core.chat.messages import ChatRole
-from detent.core.control.pending import PendingCall
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Acting
 from detent.ports.hosting import HostedAgent, HostedRun
+from detent.ports.pending import PendingCall
 
 EXACT = 2**53
 """Below it each whole number is a double; from it on two may be the same."""
@@ -115,14 +115,14 @@ def _number(text: str) -> float:
 def question_parts(call: PendingCall, note: str = "") -> Iterator[Part]:
     """A question in words, and as data with the digest by which it is answered."""
     plain = call.to_dict()
-    lines = (note, f"This waits for a decision: {question_line(call)}", call.reason)
-    yield new_text_part(sound("\n".join(filter(None, lines))))
+    yield new_text_part(sound(question_text(call, note, "This waits for a decision: ")))
     data: dict[str, Any] = {
         "kind": "detent/question",
         "digest": call.digest,
         "tool": call.tool_name,
         "description": sound(call.description),
         "arguments": json.dumps(plain["arguments"], default=repr),
+        "state": json.dumps(plain["state"], default=repr),
         "parameters": json.dumps(plain["parameters"], default=repr),
         "reason": sound(call.reason),
         "editable": call.answers.modify != (),

@@ -38,10 +38,10 @@ from detent.adapters.faces.following import Left, begin_of, follow
 from detent.adapters.faces.replies import unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
-from detent.core.control.pending import PendingCall
 from detent.core.errors import DetentError
 from detent.ports.hosting import Host, HostedRun, HostRefusal
 from detent.ports.journal import RunNotFoundError
+from detent.ports.pending import PendingCall
 
 WAITS = "This still waits for a decision, and goes on once it is made."
 

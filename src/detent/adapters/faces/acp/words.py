@@ -23,11 +23,11 @@ from pydantic import BaseModel
 from detent.adapters.faces.following import Followed, Spoken
 from detent.adapters.faces.replies import failure_text, question_line, sound
 from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, ToolCallResult
-from detent.core.control.pending import PendingCall
 from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Run
 from detent.core.tools.masking import masked
+from detent.ports.pending import PendingCall
 
 REASONS: Mapping[str, StopReason] = {
     "length": "max_tokens",
@@ -146,7 +146,7 @@ def asked_of(call: PendingCall, name: str) -> ToolCallUpdate:
         tool_call_id=name,
         title=sound(question_line(call)),
         status="pending",
-        raw_input=_plain(plain["arguments"]),
+        raw_input=_plain({**plain["arguments"], **plain["state"]}),
         content=[tool_content(text_block(sound(why)))] if why else None,
         field_meta={"detent": {"digest": call.digest, "question": _plain(plain)}},
     )

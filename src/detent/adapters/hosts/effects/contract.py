@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from detent.adapters.agent.assembly import AssembledTool, Assembly, inner_hooks_of
+from detent.adapters.hosts.effects.rules import rules_fingerprint
 from detent.core.errors import AgentChangedError, DetentError
 from detent.core.run.spec import AgentSpec
-from detent.core.storage.rules import rules_fingerprint
 from detent.core.tools.version import hashed
 
 

@@ -18,6 +18,7 @@ from attrs import define, field, frozen
 
 from detent.adapters.drivers.session import Session
 from detent.adapters.hosts.effects.contract import require_rules, rules_of
+from detent.adapters.hosts.effects.stored import report_from_json
 from detent.core.control.rebase import is_from_others, rebased, still_heard
 from detent.core.errors import DetentError
 from detent.core.machine.due import due
@@ -26,7 +27,6 @@ from detent.core.run.effects import AskHuman, Effect, RunTool, WaitUntil
 from detent.core.run.events import ClockTicked, Event, ToolLost
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
-from detent.core.storage.effects import report_from_json
 from detent.core.storage.journal import event_from_json, event_to_json, run_from_json, run_to_json
 from detent.ports.journal import JournalDamagedError
 

@@ -24,6 +24,7 @@ from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.inside import Json
+from detent.adapters.hosts.effects.stored import report_to_json
 from detent.adapters.hosts.reading import asked
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.logs import LOGGER, logging_observers
@@ -35,7 +36,6 @@ from detent.core.run.events import Event, ToolNeverRan
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
-from detent.core.storage.effects import report_to_json
 from detent.core.storage.journal import event_from_json, event_to_json
 from detent.ports.clock import Clock
 from detent.ports.hosting import UnknownAgentError

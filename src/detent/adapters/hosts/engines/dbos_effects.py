@@ -22,9 +22,9 @@ from detent.adapters.hosts.engines.dbos_process import VERSION, launch
 from detent.adapters.hosts.engines.host import EngineUnavailableError
 from detent.adapters.hosts.reading import asked
 from detent.adapters.telemetry.logs import LOGGER
-from detent.core.control.claims import RunBusyError
 from detent.core.errors import AgentChangedError
 from detent.core.storage.journal import status_of
+from detent.ports.claims import RunBusyError
 from detent.ports.journal import (
     Journal,
     JournalError,

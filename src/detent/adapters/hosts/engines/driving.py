@@ -21,8 +21,8 @@ from detent.adapters.hosts.legs import AnyHandle, drive, halt, tell
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.telemetry.logs import LOGGER
-from detent.core.control.claims import RunBusyError
 from detent.core.run.events import Event
+from detent.ports.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.hosting import HostRefusal
 from detent.ports.journal import JournalConflictError, RunNotFoundError

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from detent.adapters.testing.doubles.transcripts import call_text, transcript
 from detent.core.chat.messages import ToolCall, frozen_mapping
-from detent.core.result import AgentResult
 from detent.core.run.run import Run
+from detent.ports.results import AgentResult
 
 Ran: TypeAlias = AgentResult[Any] | Run[Any]
 

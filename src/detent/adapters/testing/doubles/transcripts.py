@@ -8,9 +8,9 @@ from typing import Any
 
 from detent.core.chat.messages import ChatMessage, Content, TextContent, ToolCall, ToolCallResult
 from detent.core.chat.messages import ReasoningContent as Reasoning
-from detent.core.result import AgentResult
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
 from detent.core.storage.journal import status_of
+from detent.ports.results import AgentResult
 
 MARGIN = 11
 """How far texts are indented, to stand beside who says them."""

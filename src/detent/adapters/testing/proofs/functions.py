@@ -7,7 +7,14 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from inspect import getattr_static
 from itertools import islice
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    CellType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 from detent.core.tools.tool import Tool
@@ -94,17 +101,28 @@ def _functions_of(value: Any, names: Collection[str], depth: int = 3) -> Iterato
     if callable(value) and not isinstance(value, type):
         yield behind(value)
         yield from _argument_functions(value)
+    if isinstance(value, GeneratorType) and value.gi_frame is not None:  # what it goes on with
+        for name in {*_names_in(value.gi_code)} if depth else ():
+            yield from _functions_of(value.gi_frame.f_globals.get(name), names, depth - 1)
     if depth and isinstance(value, dict | list | tuple | set | frozenset):
         parts = value.values() if isinstance(value, dict) else value
         for part in islice(parts, MOST):
             yield from _functions_of(part, names, depth - 1)
     if not depth or isinstance(value, FunctionType | MethodType) or _is_plain(value):
         return
-    for name in (*names, "__init__", "__call__") if isinstance(value, type) else names:
+    for name in (*names, *_special_names(value)):
         part = getattr_static(value, name, None)
         part = getattr(part, "__func__", part)  # of a class or static method
         is_method = isinstance(part, FunctionType) and not isinstance(value, type | ModuleType)
         yield from _functions_of(MethodType(part, value) if is_method else part, names, depth - 1)
+
+
+def _special_names(value: Any) -> Iterator[str]:
+    """The methods of a class that no code names: Python calls them for an operator or a `with`."""
+    kind = value if isinstance(value, type) else type(value)
+    for owner in kind.__mro__:
+        if not _is_of_others(owner.__module__):
+            yield from (name for name in vars(owner) if name.startswith("__"))
 
 
 def _is_plain(value: Any) -> bool:

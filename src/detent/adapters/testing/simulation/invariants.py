@@ -42,6 +42,7 @@ from detent.core.chat.messages import ChatMessage, ToolCallResult
 from detent.core.errors import StateError
 from detent.core.machine.delegation import came_of
 from detent.core.machine.step import step
+from detent.core.machine.turns import answer
 from detent.core.run.approval import Deny
 from detent.core.run.effects import AskHuman, Effect, WaitUntil
 from detent.core.run.events import (
@@ -71,7 +72,6 @@ from detent.core.run.run import (
     Slot,
     Succeeded,
     Thinking,
-    answer,
     is_settled,
 )
 from detent.core.run.spec import AgentSpec

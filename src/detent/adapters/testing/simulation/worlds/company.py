@@ -51,7 +51,6 @@ from detent.adapters.testing.simulation.worlds.stage import (
     driver_of,
 )
 from detent.adapters.testing.simulation.worlds.tool_world import Outside, within_reach
-from detent.core.control.claims import RunBusyError, given_back
 from detent.core.machine.delegation import wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import start, step
@@ -65,6 +64,7 @@ from detent.core.run.events import (
     Resumed,
 )
 from detent.core.run.run import Run
+from detent.ports.claims import RunBusyError, given_back
 from detent.ports.clock import Clock
 from detent.ports.journal import Entry, Journal, JournalConflictError, RunNotFoundError
 

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.chat.replies import Usage
-from detent.core.control.breakpoints import Hold, describe_effects
+from detent.core.control.holds import Hold, describe_effects
 from detent.core.errors import DetentError
 from detent.core.run.effects import Effect
 from detent.core.run.run import Pausing, Run, Thinking
@@ -17,8 +17,8 @@ from detent.core.state.typevars import S, T
 from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from detent.core.control.pending import PendingCall
     from detent.core.storage.snapshot import AgentSnapshot
+    from detent.ports.pending import PendingCall
 
 
 def _nothing() -> Any:
@@ -153,9 +153,9 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
         before = f" before: {describe_effects(self.held)}" if self.held else ""
         if not self.pending:
             return f"run {name} has stopped{before}; go on by agent.resume({name}) or its snapshot"
-        asked = ", ".join(f"{one.tool_name} ({one.reason!r:.200})" for one in self.pending)
+        calls = ", ".join(f"{call.tool_name} ({call.reason!r:.200})" for call in self.pending)
         return (
-            f"run {name} waits for a human: {asked}. Decide about the calls in `pending`, as by "
+            f"run {name} waits for a human: {calls}. Decide about the calls in `pending`, as by "
             f"agent.decide({name}, call.confirm()), and go on by agent.resume({name}); without a "
             "journal, by agent.run(snapshot=result.snapshot.with_decisions([…]))"
         )

@@ -1,25 +1,15 @@
-"""Breakpoints: effects that a driver does not perform, so that it returns the run as it stands."""
+"""Breakpoints: rules by which effects wait, so that a run can be looked at before they happen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from attrs import asdict, evolve, field, frozen
 
-from detent.core.codec.own_values import dump, load
-from detent.core.errors import StoredDataError
+from detent.core.control.holds import CHAT_GENERATOR, TOOL_INVOKER, Hold
 from detent.core.machine.delegation import agents_in, nested_run
-from detent.core.run.effects import (
-    AskHuman,
-    AskModel,
-    Effect,
-    EffectKey,
-    Judge,
-    Reconcile,
-    RunTool,
-    WaitUntil,
-)
+from detent.core.run.effects import AskModel, Effect, RunTool
 from detent.core.run.run import (
     AnswerAccepted,
     AnswerInvalid,
@@ -32,22 +22,12 @@ from detent.core.run.run import (
     Slot,
 )
 from detent.core.run.spec import AgentSpec
-from detent.core.tools.masking import masked
 from detent.core.values.checks import of_kind
 
-CHAT_GENERATOR = "chat_generator"
-TOOL_INVOKER = "tool_invoker"
 NEVER_BEGUN = frozenset({"unknown_tool", "invalid_arguments"})
 """The faults of calls whose tool was never begun."""
 NOT_RUN = AwaitingPolicy | AwaitingDecision | Refused | AnswerAccepted | AnswerInvalid
 """How far calls have come whose tool is not run yet, or never."""
-DONE_WITH_A_CALL: Mapping[type[Effect], str] = {
-    RunTool: "run",
-    Judge: "ask the policy about",
-    AskHuman: "ask a human about",
-    Reconcile: "look up what became of",
-}
-"""What is to be done with a call, in the words of `describe_effects`."""
 
 
 @frozen
@@ -132,9 +112,6 @@ class AgentBreakpoint:
         return self.break_point(run, effect)
 
 
-Hold: TypeAlias = Callable[[Run[Any], Effect], bool]
-"""Says whether an effect that is owed must wait. Every breakpoint is one, and any function."""
-
 BreakPoints: TypeAlias = Hold | Sequence[Hold]
 
 
@@ -193,31 +170,6 @@ def holds_of(break_points: BreakPoints, spec: AgentSpec[Any]) -> Holds:
     return Holds(rules, frozenset(agents))
 
 
-def place_of(effect: Effect) -> EffectKey:
-    """Where in a run an effect stands, whatever the attempt: a resumed run passes it once."""
-    return effect.key._replace(attempt=0)
-
-
-def key_from_json(value: object) -> EffectKey:
-    """A place in a run, as `AgentSnapshot.to_dict` writes it.
-
-    Raises:
-        StoredDataError: it is none.
-    """
-    if isinstance(value, list) and len(value) == len(EffectKey._fields) - 1:
-        value = [*value, []]  # it stands in the outermost run
-    try:
-        return load(value, EffectKey)
-    except StoredDataError as error:
-        raise StoredDataError(f"damaged data: 'held' has what is no place; {error}") from error
-
-
-def key_to_json(key: EffectKey) -> list[object]:
-    """What `key_from_json` reads."""
-    *parts, path = dump(key)
-    return [*parts, path] if path else parts
-
-
 def rule_to_json(rule: Hold | None) -> dict[str, object]:
     """A breakpoint as plain JSON, or nothing where there is none that JSON can say."""
     inner = rule.break_point if isinstance(rule, AgentBreakpoint) else rule
@@ -225,25 +177,6 @@ def rule_to_json(rule: Hold | None) -> dict[str, object]:
         return {}
     agent = {"agent_name": rule.agent_name} if isinstance(rule, AgentBreakpoint) else {}
     return {**asdict(inner), **agent}
-
-
-def describe_effects(effects: Sequence[Effect]) -> str:
-    """What is about to happen, for people: ``ask the model (turn 1)``, ``run pay({'n': 1})``."""
-    return ", ".join(
-        "".join(f"{agent.tool_name}: " for agent in effect.path) + _described(effect)
-        for effect in effects
-    )
-
-
-def _described(effect: Effect) -> str:
-    match effect:
-        case AskModel(turn):
-            return f"ask the model (turn {turn})"
-        case WaitUntil():
-            return f"wait until {effect.at}"
-        case _:
-            arguments = masked(effect.call.arguments, effect.tool.masked)
-            return f"{DONE_WITH_A_CALL[type(effect)]} {effect.tool.name}({arguments})"
 
 
 def _has_begun(slot: Slot) -> bool:

@@ -9,14 +9,14 @@ import pytest
 from attrs import evolve
 
 from detent import ChatMessage, State, Tool, ToolCall
-from detent.approvals import Ask
-from detent.core.errors import AgentChangedError, StoredDataError, UnstorableError
-from detent.core.storage.effects import (
+from detent.adapters.hosts.effects.stored import (
     effect_from_json,
     effect_to_json,
     report_from_json,
     report_to_json,
 )
+from detent.approvals import Ask
+from detent.core.errors import AgentChangedError, StoredDataError, UnstorableError
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,

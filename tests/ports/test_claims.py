@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from detent.core.control.claims import (
+from detent.journals import MemoryJournal
+from detent.ports.claims import (
     Claim,
     Owner,
     RunBusyError,
+    claims_of,
     given_back,
     is_held,
     next_claim,
+    stands_of,
+    submit_swap_of,
     sure_for,
 )
 
@@ -51,3 +55,10 @@ def test_a_busy_run_says_whose_it_is_and_what_to_do() -> None:
     assert "run 'r' is driven by process 1 on here: wait for it with resume(…, wait=" in str(busy)
     unknown = RunBusyError("r", CLAIM, None)
     assert (unknown.until, "by another process" in str(unknown)) == (7.0, True)
+
+
+def test_a_store_offers_what_it_can() -> None:
+    """A journal its claims, and these a quick look and a swap without waiting; or nothing."""
+    plain, claims = MemoryJournal(), MemoryJournal().claims
+    assert claims_of(plain) is plain.claims
+    assert (submit_swap_of(claims), stands_of(claims)) == (None, None)

@@ -16,16 +16,17 @@ from detent import (
     Tool,
     ToolCall,
 )
-from detent.approvals import Ask
-from detent.core.control.breakpoints import (
+from detent.adapters.control.breakpoints import (
     AgentBreakpoint,
     Breakpoint,
     BreakPoints,
     ToolBreakpoint,
     break_every_step,
-    describe_effects,
     holds_of,
+    rule_to_json,
 )
+from detent.approvals import Ask
+from detent.core.control.holds import describe_effects
 from detent.core.storage.snapshot import snapshot_of
 from detent.core.tools.tool import by_name
 from detent.machine import (
@@ -140,7 +141,9 @@ def test_an_exception_has_all_that_it_takes_to_go_on() -> None:
     """The result, the run, what was about to happen, and a snapshot."""
     effects = due(SPEC, START)
     rule = Breakpoint("chat_generator", 0)
-    stopped = AgentResult(START, effects, lambda: snapshot_of(SPEC, START, effects, rule))
+    stopped = AgentResult(
+        START, effects, lambda: snapshot_of(SPEC, START, effects, rule_to_json(rule))
+    )
 
     error = BreakpointException(stopped, effects, rule)
 
@@ -183,3 +186,22 @@ def test_what_is_no_breakpoint_is_named_where_it_is_given_to_an_agent() -> None:
     wrong: Any = break_every_step
     with pytest.raises(TypeError, match="needs a Breakpoint or a ToolBreakpoint, got"):
         AgentBreakpoint("helper", wrong)
+
+
+def test_a_breakpoint_is_json_with_the_tool_and_the_agent_that_it_names() -> None:
+    """A function of one's own has no name, and is nothing."""
+    rules: list[Any] = [
+        Breakpoint("chat_generator", 1),
+        ToolBreakpoint("tool_invoker", 0, "pay"),
+        AgentBreakpoint("me", Breakpoint("chat_generator")),
+        None,
+        break_every_step,
+    ]
+
+    assert list(map(rule_to_json, rules)) == [
+        {"component_name": "chat_generator", "visit_count": 1},
+        {"component_name": "tool_invoker", "visit_count": 0, "tool_name": "pay"},
+        {"component_name": "chat_generator", "visit_count": 0, "agent_name": "me"},
+        {},
+        {},
+    ]

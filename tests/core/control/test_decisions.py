@@ -1,4 +1,4 @@
-"""Pending calls: what a human sees, what they may say, and what of it counts."""
+"""Decisions about pending calls: what humans may say, and what of it counts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from detent import (
     ToolCall,
     ToolExecutionDecision,
 )
-from detent.approvals import Answers, Ask, DecisionRefusedError, PendingCall, Refusal, pending
-from detent.core.control.pending import decided_run, decision_for, match_decision
+from detent.approvals import Ask, DecisionRefusedError, Refusal, pending
+from detent.core.control.decisions import decided_run, decision_for, match_decision
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.spec import Delegate
-from detent.core.tools.masking import MASK
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentRef,
@@ -48,73 +47,6 @@ def statuses(*decisions: ToolExecutionDecision) -> list[str]:
     """What has become of the two calls."""
     run, _ = decided_run(SPEC, RUN, decisions, 1.0)
     return [type(slot.status).__name__ for slot in run.slots]
-
-
-def test_secrets_and_the_state_are_not_shown() -> None:
-    """And the whole question goes through JSON."""
-    assert FIRST.arguments == {"to": "Ann", "amount": 5, "pin": MASK}
-    assert FIRST.state == {}
-    assert (FIRST.run_id, FIRST.turn, FIRST.place, FIRST.call_id) == ("r", 1, 0, "c10")
-    told = json.dumps(FIRST.to_dict())
-    assert "1234" not in told
-    assert json.loads(told)["tool_name"] == "pay"
-
-
-def test_a_question_comes_back_from_json() -> None:
-    """As it was, so that whoever shows it can check and decide with it."""
-    again = PendingCall.from_dict(json.loads(json.dumps(FIRST.to_dict())))
-
-    assert again == FIRST
-    assert again.confirm(by="Dora") == FIRST.confirm(by="Dora")
-    limited = evolve(FIRST, answers=Answers(modify=("to",)), defaults=("amount",))
-    assert PendingCall.from_dict(json.loads(json.dumps(limited.to_dict()))) == limited
-
-
-@pytest.mark.parametrize(
-    "data",
-    [None, [], {}, {"tool_name": "pay"}, {"agents": 3}, {"answers": {"remember": "all"}}, "x"],
-    ids=str,
-)
-def test_what_is_no_question_is_refused(data: Any) -> None:
-    """Whatever stands there."""
-    with pytest.raises(StoredDataError, match="this is no pending call"):
-        PendingCall.from_dict(data)
-
-
-def test_a_policy_may_reveal_what_comes_from_the_state() -> None:
-    """By the name of the parameter."""
-    spec = spec_of(lambda call, tool, run: Ask("look", reveals=("user",)))
-
-    (call,) = pending(spec, waiting(spec, BOB))
-
-    assert (call.state, call.reason) == ({"user": "Ann"}, "look")
-
-
-def test_a_mask_that_was_left_alone_is_no_fault() -> None:
-    """Whatever the parameter must be; what a human writes in its place must fit."""
-    schema = {
-        "type": "object",
-        "properties": {"pin": {"type": "integer"}, "n": {"type": "integer"}},
-    }
-    asked = evolve(FIRST, arguments={"pin": MASK, "n": 1}, parameters=schema)
-
-    assert asked.faults({"pin": MASK, "n": 2}) == []
-    assert asked.faults({"pin": MASK, "n": "x"}) == ["'n' must be an integer, got \"x\""]
-    assert asked.faults({"pin": "x", "n": MASK}) == [
-        "'pin' must be an integer, got \"<pin>\"",
-        f"'n' must be an integer, got {json.dumps(MASK, ensure_ascii=False)}",
-    ]
-
-
-def test_a_fault_does_not_quote_what_is_masked() -> None:
-    """What somebody has typed in its place is sent back to them, and to whoever looks on."""
-    schema = {"type": "object", "properties": {"pin": {"type": "integer"}}}
-    asked = evolve(FIRST, arguments={"pin": MASK}, parameters=schema, masked=("pin",))
-
-    (told,) = asked.faults({"pin": "hush-1234"})
-
-    assert told.startswith("'pin' must be an integer, got ")
-    assert "hush" not in told
 
 
 def test_a_decision_about_an_unknown_call_is_told_what_waits() -> None:

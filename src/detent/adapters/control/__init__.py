@@ -1,0 +1,1 @@
+"""What is plugged in between a run and the world: breakpoints, hooks that shorten what is sent."""

@@ -1,0 +1,73 @@
+"""Each face shows all that a person says yes to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from attrs import evolve
+
+from detent.adapters.cli.runs.looking import question_lines
+from detent.adapters.confirmation import console
+from detent.adapters.faces.a2a.words import question_parts
+from detent.adapters.faces.acp.words import asked_of
+from detent.adapters.faces.agui_events import interrupt_of
+from detent.adapters.faces.openai_texts import inbox_text
+from detent.adapters.mcp.questions import text_of
+from detent.approvals import PendingCall
+
+CALL = PendingCall(
+    *(
+        "r",
+        1,
+        0,
+        "c1",
+        "pay",
+        "Pays for good.",
+        {"amount": 900},
+        "more than 10; the payee was Ann",
+        "d",
+        {},
+    ),
+    agents=("clerk",),
+    state={"to": "mallory@evil.example"},
+)
+
+
+def in_an_editor(call: PendingCall) -> str:
+    """What an editor shows: not what is for programs alone."""
+    return json.dumps(asked_of(call, "1").model_dump(mode="json", exclude={"field_meta"}))
+
+
+def in_a_task(call: PendingCall) -> str:
+    """The part of a task that is for people."""
+    first, *_ = question_parts(call)
+    return str(first.text)
+
+
+VISIBLE: dict[str, Callable[[PendingCall], str]] = {
+    "the console": lambda call: "\n".join(
+        text for _, text in console._question(call, 0.0, whole=False)
+    ),
+    "the command line": lambda call: "\n".join(text for text, _ in question_lines(call)),
+    "an editor": in_an_editor,
+    "a front end": lambda call: interrupt_of(call, 0.0).message or "",
+    "a task": in_a_task,
+    "a client of tools": text_of,
+}
+
+
+@pytest.mark.parametrize("face", VISIBLE)
+def test_all_that_would_run_can_be_seen(face: str) -> None:
+    """What the state fills in as well, which agent asks, why, and what has changed since."""
+    text = VISIBLE[face](CALL)
+
+    for part in ("900", "mallory@evil.example", "clerk", "more than 10", "the payee was Ann"):
+        assert part in text
+
+
+def test_where_the_inbox_decides_the_state_can_be_seen_as_well() -> None:
+    """The rest is on the page that is named."""
+    assert "mallory@evil.example" in inbox_text(CALL, "https://inbox.example")
+    assert "state" not in inbox_text(evolve(CALL, state={}), "")
