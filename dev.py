@@ -7,6 +7,7 @@ python3 dev.py test [arguments of pytest]      only the tests that these argumen
 python3 dev.py coverage                        all the tests: which lines does none of them reach?
 python3 dev.py simulate [--seeds N]            thousands of runs in worlds where all goes wrong
 python3 dev.py crashes [HOST [ROUNDS]]         kill, freeze and cut what hosts and engines run on
+python3 dev.py crashes desk [HOST [ROUNDS]]    the same under the refund desk, as it is deployed
 python3 dev.py crashes stores [ROUNDS]         kill and freeze processes that share stores
 python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
 python3 dev.py mutate [--sample N] [patterns]  break the core in small ways: do its tests see it?
@@ -172,11 +173,14 @@ def simulate(arguments: list[str]) -> str:
 def crashes(arguments: list[str]) -> str:
     """Kill, freeze and cut workers and servers; anything lost or done twice fails it."""
     set_up(FOR_WORK)
-    scripts = ["hosts.engines.crashes"]
+    scripts = ["adapters.hosts.engines.crashes"]
     if arguments[:1] == ["stores"]:
-        scripts, arguments = ["journals.kill_table", "journals.rivals_table"], arguments[1:]
+        scripts = ["adapters.journals.kill_table", "adapters.journals.rivals_table"]
+        arguments = arguments[1:]
+    elif arguments[:1] == ["desk"]:
+        scripts, arguments = ["examples.desk_crashes"], arguments[1:]
     for script in scripts:
-        in_sight([PYTHON, "-m", f"tests.adapters.{script}", *arguments], ROOT)
+        in_sight([PYTHON, "-m", f"tests.{script}", *arguments], ROOT)
     return "nothing was lost, and nothing done twice"
 
 

@@ -245,8 +245,12 @@ def test_what_shares_a_store_is_killed_by_the_same_command(
 
     assert dev.main(["crashes", "stores", "5"]) == 0
     assert dev.main(["crashes", "dbos", "5"]) == 0
+    assert dev.main(["crashes", "desk", "dbos", "5"]) == 0
+    assert dev.main(["crashes", "desk", "dbos", "5"]) == 0
     assert ran == [
         ["tests.adapters.journals.kill_table", "5"],
         ["tests.adapters.journals.rivals_table", "5"],
         ["tests.adapters.hosts.engines.crashes", "dbos", "5"],
+        ["tests.examples.desk_crashes", "dbos", "5"],
+        ["tests.examples.desk_crashes", "dbos", "5"],
     ]

@@ -177,7 +177,8 @@ def make_host(folder: Path, model: str = "", store: str = "", engine: str = "loc
         store: where the runs are, if not in the folder: the URL of PostgreSQL.
         engine: "local", "dbos", "temporal" or "restate"; behind a colon, where that is, unless it
             is where it is by default: "dbos:URL", "temporal:ADDRESS", and, for Restate, its two
-            addresses and where this process listens, "restate:INGRESS,ADMIN,LISTEN".
+            addresses, where this process listens, and where it is called if that is another place,
+            "restate:INGRESS,ADMIN,LISTEN,ADDRESS".
 
     Raises:
         ValueError: there is no such engine.
@@ -196,8 +197,11 @@ def make_host(folder: Path, model: str = "", store: str = "", engine: str = "loc
             return TemporalHost(agents, journal, client=where or "localhost:7233")
         case "restate":
             default = "http://127.0.0.1:8080,http://127.0.0.1:9070,127.0.0.1:9080"
-            ingress, admin, listen = (where or default).split(",")
-            return RestateHost(agents, journal, ingress=ingress, admin=admin, listen=listen)
+            ingress, admin, listen, *other = (where or default).split(",")
+            at = other[0] if other else None
+            return RestateHost(
+                agents, journal, ingress=ingress, admin=admin, listen=listen, address=at
+            )
         case _:
             raise ValueError(f"there is no engine {name!r}: local, dbos, temporal or restate")
 

@@ -17,6 +17,7 @@ import pytest
 from detent.journals import PostgresJournal
 from tests.adapters.hosts.engines.servers import free_ports, wait_for
 from tests.adapters.hosts.engines.sites import Site, site_of
+from tests.examples import desk_crashes
 from tests.examples.loading import EXAMPLES, ROOT
 from tests.examples.test_refund_desk import TOKEN, decide, desk, paid, sent, told
 
@@ -150,6 +151,18 @@ def test_one_program_runs_on_every_host_and_survives_its_death(site: Site, tmp_p
         done = asyncio.run(answer(url))
     assert done == {"status": "done", "answer": "Done: 300.0 refunded."}
     assert sorted(paid(tmp_path)) == [["7", 12.5], ["8", 300.0]]
+
+
+@pytest.mark.parametrize(
+    ("host", "what"),
+    [("local", "server"), ("dbos", "freeze"), ("temporal", "cut"), ("restate", "kill")],
+)
+def test_each_refund_is_paid_once_whatever_dies(host: str, what: str) -> None:
+    """A sample of `python3 dev.py crashes desk`: between two orders, on each host."""
+    counts = desk_crashes.played(host, what, 7)
+
+    assert counts[what] == 1
+    assert (counts["repeated"], counts["lost"]) == (0, 0)
 
 
 def test_an_engine_that_there_is_not_is_said_to_be_none(tmp_path: Path) -> None:

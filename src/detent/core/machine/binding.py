@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Any
 from weakref import ref
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
-from detent.core.run.approval import Ask, Binding, FormerDecision, Grant, Modified, granted
+from detent.core.run.approval import (
+    ANYBODY,
+    SCOPES,
+    Ask,
+    Binding,
+    FormerDecision,
+    Grant,
+    Modified,
+    end_of,
+    is_past,
+)
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
@@ -18,6 +29,7 @@ from detent.core.run.run import (
     Run,
     Slot,
     charged,
+    decisions_about,
     moved,
     with_spending,
 )
@@ -54,7 +66,7 @@ def digest_of(run: Run[Any], slot: Slot, bound: Binding, after: str = "", again:
     """
     decided = 0
     if slot.clearance is not None:
-        decided = sum((one.ref, one.path) == (slot.ref, ()) for one in run.decisions)
+        decided = len(decisions_about(run, slot.ref))
     return bound.digest(slot.ref, slot.call.id, after, decided, again)
 
 
@@ -159,9 +171,44 @@ def is_stale(slot: Slot) -> bool:
     return isinstance(status, Ready) and clear is not None and clear.is_stale
 
 
+def wants_more(now: Ask, than: Ask) -> list[str]:
+    """What a question takes more than another one, in words; a shorter time, or less, is no more.
+
+    What has been said to the other one is not enough then.
+    """
+    ours, theirs = now.answers, than.answers
+    fewer = ours.modify is not None and not {*(theirs.modify or ())} <= {*ours.modify}
+    lasts, lasted = (inf if one.remember_s is None else one.remember_s for one in (ours, theirs))
+    found = {
+        "others must decide, or more people": than.approvers & now.approvers != than.approvers,
+        "more is shown": not {*now.reveals} <= {*than.reveals},
+        "a yes counts for less": lasts < lasted
+        or SCOPES.index(now.remember) < SCOPES.index(than.remember)
+        or SCOPES.index(ours.remember) < SCOPES.index(theirs.remember),
+        "other answers are taken": fewer
+        or (ours.modify is not None and theirs.modify is None)
+        or theirs.confirm > ours.confirm
+        or theirs.respond > ours.respond,
+    }
+    return [text for text, is_so in found.items() if is_so]
+
+
 def grant_for(run: Run[Any], tool: Tool, now: Binding, at: float | None, ask: Ask) -> Grant | None:
     """What is remembered that answers a question about a call: its giver has seen as much."""
-    return granted(_informed(run, tool, ask), now, at, ask)
+    left = _informed(run, tool, ask)
+    return next((one for one in left if _answers(one, now, at, ask)), None)
+
+
+def _answers(grant: Grant, now: Binding, at: float | None, ask: Ask) -> bool:
+    """Whether a grant answers a question about a call: it could, given now."""
+    answers, lasts_s = ask.answers, ask.answers.remember_s
+    return (
+        answers.confirm
+        and SCOPES.index(grant.scope) <= SCOPES.index(answers.remember)
+        and grant.covers(now, at)
+        and (lasts_s in (None, inf) or not is_past(end_of(grant.at or 0, lasts_s), at))
+        and ask.approvers in (ANYBODY, grant.approvers)
+    )
 
 
 def _informed(run: Run[Any], tool: Tool, ask: Ask) -> list[Grant]:
@@ -175,12 +222,11 @@ def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
     clear = slot.clearance
     if clear is None or (ask := clear.ask) is None:
         return False
-    own = any((one.ref, one.path) == (slot.ref, ()) for one in run.decisions)
-    if own and not clear.is_granted:
+    if decisions_about(run, slot.ref) and not clear.is_granted:
         return False
     # as they were given: a call that was let run by one may begin after its end
     left = _informed(run, tool, ask)
-    return not any(granted([one], now, one.at or 0, ask) for one in left)
+    return not any(_answers(one, now, one.at or 0, ask) for one in left)
 
 
 def change_in(
@@ -190,16 +236,15 @@ def change_in(
 
     `wanted` is what the rules want more than before.
     """
-    records = (one for one in reversed(run.decisions) if (one.ref, one.path) == (slot.ref, ()))
-    record, before = next(records, None), _bound(slot)
+    before = _bound(slot)
     if before is not None:
         said = [*before.changes(now), *wanted] or ["the yes covers it no longer"]
         text = f"It must be decided anew: {'; '.join(said)}."
-        if record is None:
+        if not (records := decisions_about(run, slot.ref)):
             return FormerDecision(text)
-        done = record.decision
-        arguments = done.arguments if isinstance(done, Modified) else record.call.arguments
-        return FormerDecision(text, arguments, record.revealed)
+        last, done = records[-1], records[-1].decision
+        arguments = done.arguments if isinstance(done, Modified) else last.call.arguments
+        return FormerDecision(text, arguments, last.revealed)
     name = slot.call.tool_name
     grants = [one for one in run.grants if one.call.tool_name == name and _is_near(one, now)]
     if not grants:

@@ -23,6 +23,7 @@ from detent.core.run.approval import (
     Modified,
     Principal,
     Rejected,
+    end_of,
     is_past,
 )
 from detent.core.run.events import Attempted, ClockTicked, HumanDecided, ToolRaised
@@ -40,6 +41,7 @@ from detent.core.run.run import (
     Slot,
     Status,
     Unknown,
+    decisions_about,
     moved,
 )
 from detent.core.run.spec import AgentSpec
@@ -99,13 +101,10 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
     slot = next((slot for slot in run.slots if slot.ref == event.ref), None)
     where = f"call {event.ref.place} of turn {event.ref.turn} of run {run.id!r}"
     if slot is None or not isinstance(slot.status, AwaitingDecision):
-        before = next(
-            (one for one in run.decisions if (one.ref, one.path) == (event.ref, ())), None
-        )
-        if before is None:
+        before = decisions_about(run, event.ref)
+        if not before:
             return Refusal("unknown_call", f"{where} does not wait for a decision")
-        done, by = type(before.decision).__name__.lower(), f" by {before.by}" if before.by else ""
-        return Refusal("repeated", f"{where} was {done}{by} already")
+        return Refusal("repeated", f"{where} was {before[0].describe()} already")
     name, status = slot.call.tool_name, slot.status
     if event.digest != status.digest:
         text = (
@@ -273,7 +272,7 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
     if is_asked or not event.fault.retryable or event.attempt > retries.times:
         return moved(slot, Faulted(event.fault))
     pause_s, attempt = retries.pause_s(event.attempt, event.chance), event.attempt + 1
-    until = None if event.at is None or not pause_s else event.at + pause_s
+    until = end_of(event.at, pause_s or None)
     status = Ready(attempt) if until is None else BackingOff(attempt, until)
     if not slot.spends:
         return moved(slot, status)

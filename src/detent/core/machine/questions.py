@@ -15,6 +15,7 @@ from detent.core.machine.binding import (
     inputs_in,
     is_stale,
     is_unfit,
+    wants_more,
 )
 from detent.core.machine.calls import refusal, slot_at
 from detent.core.run.approval import (
@@ -37,7 +38,6 @@ from detent.core.run.approval import (
     Verdict,
     end_of,
     is_past,
-    wants_more,
 )
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
 from detent.core.run.run import (

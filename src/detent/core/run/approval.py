@@ -320,6 +320,10 @@ class DecisionRecord:
     revealed: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
     who: Principal | None = None
 
+    def describe(self) -> str:
+        """What was done, and by whom, for people: ``confirmed by Ann``."""
+        return type(self.decision).__name__.lower() + (f" by {self.by}" if self.by else "")
+
 
 @frozen
 class Grant:
@@ -353,40 +357,6 @@ class Grant:
         """Whether a call with this binding need not be asked about, at a time."""
         lacks = {"arguments"} if self.scope == "tool" else set[str]()
         return {*self.binding.differing(binding)} <= lacks and not is_past(self.expires_at, at)
-
-
-def wants_more(now: Ask, than: Ask) -> list[str]:
-    """What a question takes more than another one, in words; a shorter time, or less, is no more.
-
-    What has been said to the other one is not enough then.
-    """
-    ours, theirs = now.answers, than.answers
-    fewer = ours.modify is not None and not {*(theirs.modify or ())} <= {*ours.modify}
-    lasts, lasted = (inf if one.remember_s is None else one.remember_s for one in (ours, theirs))
-    found = {
-        "others must decide, or more people": than.approvers & now.approvers != than.approvers,
-        "more is shown": not {*now.reveals} <= {*than.reveals},
-        "a yes counts for less": lasts < lasted
-        or SCOPES.index(now.remember) < SCOPES.index(than.remember)
-        or SCOPES.index(ours.remember) < SCOPES.index(theirs.remember),
-        "other answers are taken": fewer
-        or (ours.modify is not None and theirs.modify is None)
-        or theirs.confirm > ours.confirm
-        or theirs.respond > ours.respond,
-    }
-    return [text for text, is_so in found.items() if is_so]
-
-
-def granted(
-    grants: Iterable[Grant], binding: Binding, at: float | None, ask: Ask = PLAIN_ASK
-) -> Grant | None:
-    """The first of `grants` that answers a question about a call: it could, given now."""
-    answers = ask.answers
-    scopes = SCOPES[: SCOPES.index(answers.remember) + 1] if answers.confirm else ()
-    lasts_s = inf if answers.remember_s is None else answers.remember_s
-    fits = (one for one in grants if one.scope in scopes and one.covers(binding, at))
-    lasting = (one for one in fits if lasts_s == inf or not is_past((one.at or 0) + lasts_s, at))
-    return next((one for one in lasting if ask.approvers in (ANYBODY, one.approvers)), None)
 
 
 def end_of(at: float | None, lasts_s: float | None) -> float | None:

@@ -330,6 +330,11 @@ class Run(Generic[S]):
         return phase.slots if isinstance(phase, Acting) else ()
 
 
+def decisions_about(run: Run[Any], ref: CallRef) -> list[DecisionRecord]:
+    """The decisions that counted about a call of this very run, not of an agent inside it."""
+    return [one for one in run.decisions if one.ref == ref and not one.path]
+
+
 def labelled(run: Run[S], labels: tuple[str, ...]) -> Run[S]:
     """The run, which has got to know what bears these labels."""
     more = {*labels} - {*run.labels} if labels else None
@@ -342,6 +347,7 @@ def charged(run: Run[S], before: Amounts, now: Amounts) -> Run[S]:
         return run
     spent = {**dict.fromkeys((*before, *now), 0.0), **run.spent}
     for name in {*before, *now}:
+        # sums of floats need not come out even, and less than nothing would leave more to spend
         spent[name] = max(0.0, spent[name] + now.get(name, 0.0) - before.get(name, 0.0))
     return evolve(run, spent=FrozenDict(spent))
 
@@ -355,7 +361,7 @@ def with_slot(run: Run[S], slot: Slot) -> Run[S]:
 
 
 def with_spending(run: Run[S], slot: Slot) -> Run[S]:
-    """The same for a call that has not begun: what it spends comes in place of what it did."""
+    """The run with a call that has not begun: what it spends comes in place of what it did."""
     return with_slot(charged(run, run.slots[slot.ref.place].spends, slot.spends), slot)
 
 

@@ -293,11 +293,9 @@ def overruled(run: Run[Any], later: Run[Any]) -> list[str]:
         waiting = {slot.ref: slot.call for slot in inner.slots if not is_settled(slot)}
         for one in later.decisions:
             if one.path == path and one.ref in waiting and one not in run.decisions:
-                done, by = type(one.decision).__name__.lower(), f" by {one.by}" if one.by else ""
-                name, call_id = waiting[one.ref].tool_name, waiting[one.ref].id
-                found.append(
-                    f"the call of {name!r} ({call_id}) was {done}{by} in the journal since"
-                )
+                call, done = waiting[one.ref], one.describe()
+                what = f"the call of {call.tool_name!r} ({call.id})"
+                found.append(f"{what} was {done} in the journal since")
         kept = [grant.ref for grant in runs[path].grants] if path in runs else []
         revoked = [grant for grant in inner.grants if path in runs and grant.ref not in kept]
         found += [f"what was confirmed for {one.call.tool_name!r} was revoked" for one in revoked]

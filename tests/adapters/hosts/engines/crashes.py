@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tests.adapters.hosts.engines import worker
 from tests.adapters.hosts.engines.sites import EFFECTS, ENGINES, Site, site_of
@@ -147,6 +147,10 @@ def played(host: str, what: str, seed: int) -> Counter[str]:
         )
 
 
+Round: TypeAlias = Callable[[str, str, int], Counter[str]]
+"""Plays one round on a host, with something that happens, and a seed."""
+
+
 def served_anew(site: Site, chance: random.Random) -> None:
     """The server is killed, and soon started again."""
     assert site.server is not None
@@ -176,7 +180,7 @@ def main(host: str = "all", rounds: str = "4", seed: str = "0") -> None:
     sys.exit(any(bad))
 
 
-def matrix(host: str, rounds: int, seed: int) -> bool:
+def matrix(host: str, rounds: int, seed: int, played: Round = played) -> bool:
     """Play rounds on one host, and say whether anything was not as it should be."""
     total = Counter[str]()
     for number in range(rounds):
