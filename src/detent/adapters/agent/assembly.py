@@ -305,14 +305,14 @@ class Assembly(Generic[S]):
             quiet = Listing(self.name, thread_id)
             recorder = Recorder(self.journal, spec, self.clock, at, listing=quiet, holds=lease)
         performer = self.performer(spec, tell, lease)
+        performers = nested_performers(spec, performer)
+        observers = [*self.watching(spec, rules, performer.dispatcher), *logging_observers(at.run)]
+        if leg is not None:
+            performers, observers = measured(performers, leg, at.run), [*observers, leg.observe]
         session = Session(
             spec,
             at.run,
-            observers=[
-                *self.watching(spec, rules, performer.dispatcher),
-                *logging_observers(at.run),
-                *(() if leg is None else (leg.observe,)),
-            ],
+            observers=observers,
             clock=self.clock,
             hold=holds,
             passed=at.passed,
@@ -323,9 +323,6 @@ class Assembly(Generic[S]):
         )
         if at.run.decisions:
             rules.tell(spec, at.run.decisions)
-        performers = nested_performers(spec, performer)
-        if leg is not None:
-            performers = measured(performers, leg, at.run)
         return RunHandle(session, performers, holds, recorder, rules, lease, leg=leg)
 
     def performer(

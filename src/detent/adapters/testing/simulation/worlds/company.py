@@ -22,12 +22,7 @@ from detent.adapters.system.clocks import JumpingClock
 from detent.adapters.testing.simulation.invariants import waits_for_a_human
 from detent.adapters.testing.simulation.moves import Kind, Move
 from detent.adapters.testing.simulation.nested_runs import agent_at
-from detent.adapters.testing.simulation.shared_stores import (
-    Died,
-    DiskFullError,
-    Fate,
-    ShakyJournal,
-)
+from detent.adapters.testing.simulation.shared_stores import Died, DiskFullError, Fate, ShakyJournal
 from detent.adapters.testing.simulation.trace import (
     Broke,
     Folded,
