@@ -85,7 +85,10 @@ class MemoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        new = [entry if type(entry.body) in PRIVATE else _text(entry) for entry in entries]
+        new = list(entries)
+        for place, entry in enumerate(entries):
+            if type(entry.body) not in PRIVATE:
+                new[place] = _text(entry)
         last = checkpoint  # it may refuse to be text
         if last is not None and type(last.body) not in PRIVATE:
             last = _text(last)
