@@ -1,4 +1,4 @@
-"""A host that looks after a million waiting runs: ``python benchmarks/scale.py [RUNS] [FOLDER]``.
+"""A host with a million waiting runs: ``benchmarks/scale.py [RUNS] [FOLDER] [POSTGRES_URL]``.
 
 It fills a store by its own appends, and then plays what `LocalHost` looks with, on a clock that
 is moved by hand: the first look, which reads each waiting run, the looks after it, the waits that
@@ -14,21 +14,23 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from resource import getpagesize
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import at_once
 from detent.adapters.hosts.finder import WHOLE_S, Finder
 from detent.adapters.hosts.places import Group, Places
 from detent.hosts import HostLimits
-from detent.journals import Entry, Listing, RunQuery, SQLiteJournal
+from detent.journals import Entry, Listing, PostgresJournal, RunQuery, SQLiteJournal
 from detent.testing import ManualClock
 
 T = TypeVar("T")
+Store: TypeAlias = SQLiteJournal | PostgresJournal
 
 BEGAN, NOW = 1_000_000.0, 2_000_000.0
 TIMED = 10
@@ -36,6 +38,9 @@ TIMED = 10
 HOUR_S = 3600.0
 QUIET, PLAYED_S, RUNNING = 20, 60.0, 1000
 TENANTS, PER_KEY = 1000, 4
+WRITERS, WRITES = 8, 2000
+PAYLOAD = {"text": "x" * 400}
+"""About as much as a turn without long answers."""
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:
@@ -56,21 +61,74 @@ def row(what: str, *figures: str) -> None:
     print(f"| {what} | {' | '.join(figures)} |", flush=True)
 
 
-def fill(journal: SQLiteJournal, runs: int) -> None:
+def fill(journal: Store, runs: int) -> None:
     """Runs that wait, the time of one in ten of them within the hour."""
-    for number in range(runs):
+
+    def begin(number: int) -> None:
         wake_at = NOW + HOUR_S * number / runs if number % TIMED == 0 else None
         listing = Listing("clerk", f"thread-{number % 5000}", wake_at, ("refund",))
         entry = Entry(0, BEGAN + number / 1000, "Asked", "waiting", {}, listing)
         journal.append(f"{number:08}", [entry])
 
+    if isinstance(journal, SQLiteJournal):
+        for number in range(runs):
+            begin(number)
+        return
+    with ThreadPoolExecutor(WRITERS) as pool:
+        deque(pool.map(begin, range(runs)), 0)
 
-def end(journal: SQLiteJournal, run_id: str, at: float) -> None:
+
+def writes(journal: Store) -> None:
+    """What the store takes beside all that: entries of runs at work, and claims."""
+
+    def work(writer: str, count: int) -> None:
+        for number in range(count):
+            entry = Entry(number, NOW, "Said", "running", PAYLOAD, Listing("clerk"))
+            journal.append(writer, [entry])
+
+    alone, _ = timed(lambda: work("alone", WRITES))
+
+    def together() -> None:
+        with ThreadPoolExecutor(WRITERS) as pool:
+            each = WRITES // WRITERS
+            deque(pool.map(lambda number: work(f"of-many-{number}", each), range(WRITERS)), 0)
+
+    many, _ = timed(together)
+    row(
+        "appends a second, one after another",
+        f"{1000 * WRITES / alone:.0f}",
+        f"{1000 * WRITES / many:.0f} from {WRITERS} threads",
+    )
+    keeper = Keeper(journal.claims, renews=False)
+    names = [f"alone-{number}" for number in range(RUNNING)]
+    held: list[Any] = []
+    taking, _ = timed(lambda: held.extend(at_once(keeper.take_steps(name)) for name in names))
+    giving, _ = timed(lambda: [one.release() for one in held])
+    row(
+        "to take a claim, and to give it back",
+        f"{1000 * taking / RUNNING:.0f} µs",
+        f"{1000 * giving / RUNNING:.0f} µs",
+    )
+
+
+def size_of(journal: Store, folder: Path) -> int:
+    """How many bytes the store has."""
+    if isinstance(journal, SQLiteJournal):
+        return sum(file.stat().st_size for file in folder.iterdir())
+    import psycopg
+
+    with psycopg.connect(sys.argv[3]) as base:
+        found = base.execute("SELECT pg_database_size(current_database())").fetchone()
+    assert found is not None  # noqa: S101 - it has a size
+    return int(found[0])
+
+
+def end(journal: Store, run_id: str, at: float) -> None:
     """What somebody who goes on with a run leaves of it."""
     journal.append(run_id, [Entry(1, at, "Ended", "done", {}, Listing("clerk"))])
 
 
-def looks(journal: SQLiteJournal, runs: int) -> None:
+def looks(journal: Store, runs: int) -> None:
     """The looks at a store of which nobody writes, and the waits that end in a minute."""
     clock = ManualClock(NOW - 1)
     finder = Finder(journal, Keeper(journal.claims, clock=clock), {"clerk"}, clock)
@@ -105,7 +163,7 @@ def whole(
     return sum(took), len(took), max(took)
 
 
-def play(journal: SQLiteJournal, finder: Finder, clock: ManualClock) -> None:
+def play(journal: Store, finder: Finder, clock: ManualClock) -> None:
     """Look when the next wait is over, and end what is found, for a minute."""
     took: list[float] = []
     woken, late = 0, 0.0
@@ -124,7 +182,7 @@ def play(journal: SQLiteJournal, finder: Finder, clock: ManualClock) -> None:
     )
 
 
-def others(journal: SQLiteJournal) -> None:
+def others(journal: Store) -> None:
     """What a look costs where other processes drive runs."""
     clock = ManualClock(NOW)
     theirs, ours = Keeper(journal.claims, renews=False), Keeper(journal.claims, clock=clock)
@@ -149,7 +207,7 @@ def others(journal: SQLiteJournal) -> None:
     del held
 
 
-def pages(journal: SQLiteJournal) -> None:
+def pages(journal: Store) -> None:
     """What a person who looks for runs waits for."""
     first, _ = timed(lambda: journal.runs(RunQuery("waiting", limit=50)))
     middle = (BEGAN + 1.0, "")
@@ -195,17 +253,20 @@ def places(runs: int) -> None:
 
 def main() -> None:
     """Print a table."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    print(f"| {runs:,} runs wait | | |\n|---|---:|---:|")
-    with TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:  # noqa: PLR2004
-        journal = SQLiteJournal(Path(folder) / "runs.db")
-        filling, _ = timed(lambda: fill(journal, runs))
-        size = sum(file.stat().st_size for file in Path(folder).iterdir())
-        row("filling the store", f"{filling / 1000:.0f} s", f"{size / runs:.0f} bytes a run")
+    runs, folder, url = [*sys.argv[1:], *("1000000", "", "")[len(sys.argv) - 1 :]]
+    count = int(runs)
+    print(f"| {count:,} runs wait | | |\n|---|---:|---:|")
+    with TemporaryDirectory(dir=folder or None) as name:
+        journal = PostgresJournal(url) if url else SQLiteJournal(Path(name) / "runs.db")
+        before = size_of(journal, Path(name))
+        filling, _ = timed(lambda: fill(journal, count))
+        size = size_of(journal, Path(name)) - before
+        row("filling the store", f"{filling / 1000:.0f} s", f"{size / count:.0f} bytes a run")
         pages(journal)
-        looks(journal, runs)
+        looks(journal, count)
         others(journal)
-    places(runs)
+        writes(journal)
+    places(count)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from functools import partial, wraps
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial, wraps
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import pytest
@@ -292,6 +294,35 @@ def by_a_block(amount: int) -> int:
         return paid
 
 
+def by_a_queue(amount: int) -> int:
+    return int(QUEUE[0](amount))
+
+
+class Clerk:
+    """Pays where somebody looks at it."""
+
+    @property
+    def paid(self) -> int:
+        """What it has paid, which it pays now."""
+        return helped(1)
+
+    @cached_property
+    def paid_once(self) -> int:
+        """What it has paid, which it pays at the first look."""
+        return helped(1)
+
+
+QUEUE, CLERK = deque([helped]), Clerk()
+
+
+def by_a_property(amount: int) -> int:
+    return CLERK.paid
+
+
+def by_a_property_once(amount: int) -> int:
+    return CLERK.paid_once
+
+
 def by_a_generator(amount: int) -> int:
     return int(next(NEXT_WAY)(amount))
 
@@ -300,6 +331,7 @@ BY_PARTIAL = partial(handed_on, helped)
 CALLERS = [
     *(in_a_list, in_a_function, by_default, by_its_module, by_an_import, by_a_class, BANK),
     *(by_a_block, by_a_generator, by_a_table, BY_PARTIAL, wrapped),
+    *(by_a_queue, by_a_property, by_a_property_once),
     partial(handed_on, way={"it": (helped,)}),
 ]
 
@@ -314,17 +346,37 @@ def test_whatever_way_a_tool_calls_another_one_it_is_refused(caller: Any) -> Non
         small(agent_with(tools=(PAY, other)), never_runs_unapproved("pay"))
 
 
-def test_what_a_tool_evaluates_cannot_be_seen() -> None:
-    """It may call anything, so that nothing is proved of what must not be called."""
+class Evaluator:
+    """What can be called, and evaluates."""
 
-    def computed(text: str) -> int:
-        return int(eval(text))  # noqa: S307 - on purpose
+    def __call__(self, amount: int) -> int:
+        """Pay by a text."""
+        return int(eval("helped(amount)"))  # noqa: S307 - on purpose
+
+
+UNSEEN: list[Callable[[int], Any]] = [
+    Evaluator(),
+    lambda amount: eval("helped(amount + 1)"),  # noqa: S307 - on purpose
+    lambda amount: getattr(NAMED, "hel" + "ped")(amount + 1),
+    lambda amount: globals()["hel" + "ped"](amount + 1),
+    lambda amount: vars(NAMED)["hel" + "ped"](amount + 1),
+    lambda amount: NAMED.__dict__["hel" + "ped"](amount + 1),
+    lambda amount: NAMED.__getattribute__("hel" + "ped")(amount + 1),
+    lambda amount: attrgetter("hel" + "ped")(NAMED)(amount + 1),
+    lambda amount: methodcaller("hel" + "ped", amount)(NAMED),
+    lambda amount: sys._getframe().f_globals["hel" + "ped"](amount + 1),
+    lambda amount: by_a_class.__globals__["hel" + "ped"](amount + 1),
+]
+
+
+@pytest.mark.parametrize("computed", UNSEEN, ids=range(len(UNSEEN)))
+def test_what_a_tool_finds_by_itself_cannot_be_seen(computed: Any) -> None:
+    """It may call anything, so that nothing is proved of what must not be called."""
+    schema = {"type": "object", "properties": {"amount": {"type": "integer"}}}
+    other = Tool("computed", "", schema, computed)
 
     with pytest.raises(ValueError, match=r"cannot be proved: \['computed'\] runs code"):
-        small(
-            agent_with(tools=(PAY, create_tool_from_function(computed, description=""))),
-            never_runs_unapproved("pay"),
-        )
+        small(agent_with(tools=(PAY, other)), never_runs_unapproved("pay"))
 
 
 def test_the_method_of_an_object_is_that_of_no_other_one() -> None:

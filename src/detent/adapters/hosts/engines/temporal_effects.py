@@ -242,8 +242,7 @@ class TemporalEffects:
         handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(_id_of(run_id))
         try:
             async with asyncio.timeout(SAY_S):
-                update = handle.execute_update(SAY, said, id=said["id"], result_type=bool)
-                return bool(await update)
+                return await self._updated(handle, run_id, said)
         except WorkflowUpdateFailedError:
             return False
         except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
@@ -255,6 +254,19 @@ class TemporalEffects:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return False
             raise JournalUnavailableError(f"Temporal cannot be told: {error.message}") from error
+
+    async def _updated(self, handle: WorkflowHandle[Any, Any], run_id: str, said: Json) -> bool:
+        """RULE: what its last worker could not follow is not ready until another one has."""
+        pauses = _pauses()
+        while True:
+            try:
+                update = handle.execute_update(SAY, said, id=said["id"], result_type=bool)
+                return bool(await update)
+            except RPCError as error:
+                if error.status is not RPCStatusCode.FAILED_PRECONDITION:
+                    raise
+                await self._require_followed(handle, run_id)
+                await asyncio.sleep(next(pauses))
 
     async def _require_followed(self, handle: WorkflowHandle[Any, Any], run_id: str) -> None:
         if run_id in self.changed:

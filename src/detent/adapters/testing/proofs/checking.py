@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from attrs import field, fields, frozen
 
 from detent.adapters.agent.assembly import inner_hooks_of
-from detent.adapters.testing.proofs.functions import behind, called_by, evaluates
+from detent.adapters.testing.proofs.functions import behind, called_by, finds_unseen
 from detent.adapters.testing.proofs.properties import Property, Violation
 from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
 from detent.adapters.testing.simulation.diagram import Edge, edges_between
@@ -182,10 +182,11 @@ def _require_all_names(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
         meant += [
             agent_spec.__func__ for agent_spec in meant if isinstance(agent_spec, MethodType)
         ]  # of any object
-        if meant and (unseen := {tool.name for tool in tools if evaluates(tool)} - claimed):
+        if meant and (unseen := {tool.name for tool in tools if finds_unseen(tool)} - claimed):
             raise ValueError(
                 f"{claim.name} cannot be proved: {sorted(unseen)} runs code that it makes itself "
-                "(eval, exec), which may call anything; claim the same of that, or do without"
+                "(eval), or finds something by a name (getattr, globals), which may be anything; "
+                "claim the same of that, or do without"
             )
         callers = {
             tool.name

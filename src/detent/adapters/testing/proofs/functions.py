@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Collection, Iterator
-from functools import partial
+from functools import cached_property, partial
 from inspect import getattr_static
 from itertools import islice
 from types import (
@@ -23,6 +24,15 @@ MOST = 10_000
 """So many values of a table are looked at: it is one of functions, or it is data."""
 
 
+UNSEEN = {
+    *("eval", "exec", "compile", "__import__", "import_module"),
+    *("getattr", "attrgetter", "methodcaller", "getattr_static", "getmembers"),
+    *("globals", "locals", "vars", "__getattribute__"),
+    *("__dict__", "__globals__", "__builtins__", "__closure__", "f_globals", "f_locals"),
+}
+"""By these a function finds others, whose names need not stand in its code."""
+
+
 def behind(function: Any) -> Any:
     """The function that does the work: not what only hands arguments on to it."""
     while True:
@@ -37,7 +47,8 @@ def behind(function: Any) -> Any:
 def called_by(tool: Tool) -> Iterator[Any]:
     """The functions that the function of a tool names, and those that they name in turn.
 
-    A tool that is named stands for its function. What is found at run time alone is not seen.
+    A tool that is named stands for its function. What is found at run time alone is not seen: see
+    `finds_unseen`.
     """
     seen: dict[tuple[int, int], Any] = {}
     left = [*_named_in(behind(tool.function)), *_argument_functions(tool.function)]
@@ -51,12 +62,12 @@ def called_by(tool: Tool) -> Iterator[Any]:
             left += _named_in(function)
 
 
-def evaluates(tool: Tool) -> bool:
-    """Whether the function of a tool, or one that it calls, runs code that it makes by itself."""
+def finds_unseen(tool: Tool) -> bool:
+    """Whether the function of a tool, or one that it calls, may call what no code names."""
     return any(
-        {"eval", "exec"} & {*_names_in(function.__code__)}
+        UNSEEN & {*_names_in(own.__code__)}
         for function in (behind(tool.function), *called_by(tool))
-        if hasattr(function, "__code__")
+        if (own := _own_function(function)) is not None
     )
 
 
@@ -73,17 +84,24 @@ def _argument_functions(function: Any) -> Iterator[Any]:
 
 def _named_in(function: Any) -> Iterator[Any]:
     """What its code names, and the functions and classes within it; not what it is given."""
-    own, owner = getattr(function, "__func__", function), getattr(function, "__self__", None)
-    if not hasattr(own, "__code__"):  # an object that can be called
-        own, owner = getattr_static(type(own), "__call__", None), own
-    if not isinstance(own, FunctionType) or _is_of_others(own.__module__):
+    own = _own_function(function)
+    if own is None:
         return
+    owner = getattr(function, "__self__", None if own is function else function)
     names = {*_names_in(own.__code__)}
     values = [own.__globals__.get(name, sys.modules.get(name)) for name in names]
     values += [cell.cell_contents for cell in own.__closure__ or () if cell != CellType()]
     values += [*(own.__defaults__ or ()), *(own.__kwdefaults__ or {}).values(), owner]
     for value in values:
         yield from _functions_of(value, names)
+
+
+def _own_function(function: Any) -> FunctionType | None:
+    """The function of a user's own that is called by a function, a method or an object."""
+    own = getattr(function, "__func__", function)
+    if not hasattr(own, "__code__"):  # an object that can be called
+        own = getattr_static(type(own), "__call__", None)
+    return own if isinstance(own, FunctionType) and not _is_of_others(own.__module__) else None
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
@@ -104,7 +122,7 @@ def _functions_of(value: Any, names: Collection[str], depth: int = 3) -> Iterato
     if isinstance(value, GeneratorType) and value.gi_frame is not None:  # what it goes on with
         for name in {*_names_in(value.gi_code)} if depth else ():
             yield from _functions_of(value.gi_frame.f_globals.get(name), names, depth - 1)
-    if depth and isinstance(value, dict | list | tuple | set | frozenset):
+    if depth and isinstance(value, dict | list | tuple | set | frozenset | deque):
         parts = value.values() if isinstance(value, dict) else value
         for part in islice(parts, MOST):
             yield from _functions_of(part, names, depth - 1)
@@ -113,6 +131,8 @@ def _functions_of(value: Any, names: Collection[str], depth: int = 3) -> Iterato
     for name in (*names, *_special_names(value)):
         part = getattr_static(value, name, None)
         part = getattr(part, "__func__", part)  # of a class or static method
+        if isinstance(part, property | cached_property):
+            part = getattr(part, "fget" if isinstance(part, property) else "func")
         is_method = isinstance(part, FunctionType) and not isinstance(value, type | ModuleType)
         yield from _functions_of(MethodType(part, value) if is_method else part, names, depth - 1)
 
