@@ -22,6 +22,7 @@ import detent.models
 import detent.telemetry
 import detent.testing
 import detent.web
+from detent import exports
 
 SUBJECTS = [
     detent.approvals,
@@ -155,3 +156,27 @@ def test_a_first_run_loads_few_libraries(journal: str, needed: set[str]) -> None
         "detent.adapters.confirmation.policies",
         "detent.adapters.confirmation.described",
     } & set(loaded)
+
+
+def test_a_name_that_another_door_has_is_told_with_that_door() -> None:
+    """Each public name of a subject, looked for in `detent`; and one of `detent` in a subject."""
+    for door, name in NAMES:
+        if door is detent or name in declared(detent):
+            continue
+        homes = [other.__name__ for other in SUBJECTS if name in other.__all__]
+        with pytest.raises(ImportError, match=f"{name}'") as caught:
+            exec(f"from detent import {name}", {})  # noqa: S102 - a name of ours
+        assert any(f": from {home} import {name}" in str(caught.value) for home in homes), door
+    with pytest.raises(AttributeError, match=r"it is detent\.Agent"):
+        _ = vars(detent.models)["__getattr__"]("Agent")
+
+
+def test_a_name_that_there_is_not_is_no_attribute_of_a_door() -> None:
+    """Whoever looks whether there is one, such as `inspect`, is told by the usual error."""
+    assert not hasattr(detent, "Journal")
+    assert not hasattr(detent, "__wrapped__")
+    with pytest.raises(AttributeError, match=r"no attribute 'Nope'$"):
+        _ = vars(detent)["__getattr__"]("Nope")
+    with pytest.raises(ImportError, match="cannot import name 'Nope' from 'detent'"):
+        exec("from detent import Nope", {})  # noqa: S102 - as above
+    assert [door.__name__ for door in DOORS] == ["detent", *sorted(exports.DOORS[1:])]

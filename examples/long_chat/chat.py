@@ -103,7 +103,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("person")
     parser.add_argument("question", nargs="?", help="without one, lines are read")
-    parser.add_argument("--journal", type=Path, default=Path("chats.db"))
+    parser.add_argument(
+        "--journal", type=Path, default=Path("chats.db"), help="the file that keeps the chats"
+    )
     parser.add_argument("--model", help="'local', 'openai:NAME' and so on; a script without it")
     options = parser.parse_args()
     journal = SQLiteJournal(options.journal)

@@ -6,6 +6,13 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
+SUBJECTS = (
+    *("models", "approvals", "journals", "machine", "telemetry", "testing"),
+    *("hosts", "faces", "mcp", "web"),
+)
+DOORS = ("detent", *(f"detent.{subject}" for subject in SUBJECTS))
+"""Where public names are: what most programs need comes first."""
+
 
 def lazy_exports(
     door: str, homes: Mapping[str, str], extra: str | None = None
@@ -22,7 +29,8 @@ def lazy_exports(
 
     def load(name: str) -> object:
         if name not in home_of:
-            raise AttributeError(f"module {door!r} has no attribute {name!r}")
+            caller = sys._getframe(1)  # noqa: SLF001 - inspect has it too, and is slow to load
+            raise _unknown(door, name, is_imported=_is_import(caller.f_globals))
         try:
             module = import_module(f"detent.{home_of[name]}")
         except ModuleNotFoundError as error:
@@ -37,3 +45,22 @@ def lazy_exports(
         return sorted({*loaded, *home_of})
 
     return load, names, [*home_of]
+
+
+def _is_import(caller: Mapping[str, object]) -> bool:
+    """Whether ``from … import …`` asks: an AttributeError it would swallow, with its text."""
+    return caller.get("__name__") == "importlib._bootstrap"
+
+
+def _unknown(door: str, name: str, *, is_imported: bool) -> Exception:
+    """The error of a name that `door` has not, with the door that has it."""
+    text = f"module {door!r} has no attribute {name!r}"
+    homes = (home for home in DOORS if home != door and name in import_module(home).__all__)
+    home = None if name.startswith("_") else next(homes, None)
+    if home is None:
+        return AttributeError(text)
+    if is_imported:
+        return ImportError(
+            f"cannot import name {name!r} from {door!r}: from {home} import {name}", name=door
+        )
+    return AttributeError(f"{text}; it is {home}.{name}")

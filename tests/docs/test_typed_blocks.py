@@ -17,7 +17,6 @@ UNTYPED = {
     "docs/how-to/mcp.md",
     "docs/how-to/openai-endpoint.md",
     "docs/how-to/opentelemetry.md",
-    "docs/how-to/write-a-provider-adapter.md",
     "docs/how-to/your-own-loop.md",
 }
 """Pages whose helpers have no types yet: mostly the code of another library, or of a loop."""

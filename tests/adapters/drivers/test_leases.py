@@ -350,6 +350,30 @@ def test_a_lease_that_was_given_back_is_not_relied_on(
     assert claims.find("r") == evolve(taken.claim, owner="")
 
 
+def test_what_is_given_back_while_others_are_claimed_anew_stays_so(clock: ManualClock) -> None:
+    """The thread has seen that it was held; whoever had it may keep the lease for long."""
+
+    class Watched(SharedClaims):
+        left: Lease | None = None
+
+        def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+            """In the middle of it, another run is given back."""
+            left, self.left = self.left, None
+            if left is not None:
+                left.release()
+            return super().swap(run_id, was, now)
+
+    claims = Watched()
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    kept, left = at_once(first.take_steps("r")), at_once(first.take_steps("s"))
+    clock.advance(CLOCK_S)
+    claims.left = left
+    first.renew()
+
+    assert (kept.is_sure, left.is_sure) == (True, False)
+    assert at_once(second.take_steps("s")).is_sure
+
+
 def test_nobody_is_sure_of_a_claim_before_it_is_taken(clock: ManualClock) -> None:
     """A driver may look while the thread claims its run anew, or another lease takes it again."""
     looks = list[bool]()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any
+
 import pytest
 
 from detent import ChatMessage, Price, Prices
@@ -68,3 +71,14 @@ def test_a_price_of_a_tool_is_not_below_zero() -> None:
     """A limit would rise with each use."""
     with pytest.raises(ValueError, match="'web_search' costs is a number from 0 on"):
         Price(input=1, output=1, server_tools={"web_search": -1})
+
+
+@pytest.mark.parametrize("wrong", ["1", None, True])
+def test_a_price_is_a_number(wrong: Any) -> None:
+    """A text, as a config file has it, is told with its name."""
+    with pytest.raises(TypeError, match=r"^Price: input, the price of a million tokens, is a num"):
+        Price(input=wrong, output=1)
+    with pytest.raises(ValueError, match=r"number from 0 on, got nan$"):
+        Price(input=1, output=1, cached=float("nan"))
+    half: Any = Fraction(1, 2)
+    assert Price(input=half, output=1, cached=None).input == half

@@ -264,5 +264,6 @@ def test_a_result_that_is_no_json_is_told(caplog: pytest.LogCaptureFixture) -> N
 
     (warned,) = [line for line in told(caplog) if line.startswith("WARNING")]
     assert warned.endswith(
-        "the result of tool 'look' is no JSON: the model reads how Python prints a dict"
+        "the result of tool 'look' is no JSON: the model reads how Python prints a dict; "
+        "return a text, a dict or a dataclass, or say outputs_to_string={'handler': …}"
     )

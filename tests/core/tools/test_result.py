@@ -316,9 +316,13 @@ def test_a_result_that_json_has_no_words_for_is_told_to_observers(rules: Any) ->
         """Neither data nor printed in its own way."""
 
     made = Tool("find", "", {"type": "object"}, lambda: None, **rules)
-    (warning,) = result_of(made, {"it": Thing()} if rules else Thing()).warnings
+    result = result_of(made, {"it": Thing()} if rules else Thing())
+    (warning,) = result.warnings
     what = "dict" if rules else "Thing"
     assert warning == (
-        f"the result of tool 'find' is no JSON: the model reads how Python prints a {what}"
+        f"the result of tool 'find' is no JSON: the model reads how Python prints a {what}; "
+        "return a text, a dict or a dataclass, or say outputs_to_string={'handler': …}"
     )
+    nothing = "Tool 'find' has given an object of type Thing, which cannot be read as text."
+    assert (result.content == nothing) is not bool(rules)
     assert result_of(made, {"it": (1, {2})}).warnings == ()

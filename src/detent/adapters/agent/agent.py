@@ -125,8 +125,8 @@ class Agent(RunStreams[S, T], RunDecisions, Evolving[S], Generic[S, T]):
     ) -> None: ...
     def __init__(
         self,
-        *,
-        chat_generator: ChatGenerator | AsyncChatGenerator,
+        *unnamed: object,
+        chat_generator: Any = None,  # what it is not is told where the agent is put together
         tools: Tools[Any] | None = None,
         state_schema: Any = None,
         output_type: Any = None,
@@ -138,7 +138,7 @@ class Agent(RunStreams[S, T], RunDecisions, Evolving[S], Generic[S, T]):
         parts = (chat_generator, () if tools is None else tools, state_schema, output_type)
         self._given = copied(parts, options)
         self._assembly: Assembly[S] = assemble(
-            *parts, **checked_options(options, AgentOptions.__annotations__)
+            *parts, **checked_options(options, AgentOptions.__annotations__, unnamed)
         )
 
     def __repr__(self) -> str:

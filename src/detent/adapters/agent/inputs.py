@@ -96,12 +96,20 @@ INVOKER_OPTIONS = {
 """What the keys of `tool_invoker_kwargs` are called among the agent's options."""
 
 
-def checked_options(options: Mapping[str, object], known: Iterable[str]) -> dict[str, Any]:
+def checked_options(
+    options: Mapping[str, object], known: Iterable[str], unnamed: Sequence[object] = ()
+) -> dict[str, Any]:
     """The options, each by its own name; those that are None are as good as left out.
 
     Raises:
-        TypeError: one of them is not `known`, or is not what it should be.
+        TypeError: one of them is not `known`, is not what it should be, or has no name.
     """
+    if unnamed:
+        first = unnamed[0]
+        made = f"chat_generator({first!r:.80})" if isinstance(first, str) else "…"
+        raise TypeError(
+            f"Agent takes its parts by name: Agent(chat_generator={made}), got {first!r:.80}"
+        )
     if unknown := sorted(options.keys() - set(known)):
         known = (*OWN_OPTIONS, *known)
         meant = " and ".join(filter(None, (_meant(one, known, AGENT_OPTIONS) for one in unknown)))
@@ -197,7 +205,10 @@ RUN_OPTIONS = (
     *("streaming_callback", "after", "thread_id", "break_point", "snapshot", "generation_kwargs"),
     *("raise_at_break_point", "system_prompt", "tools", "inbox", "run_id"),
 )
+MAX_TURNS = ("max_turns", "max_steps", "max_iterations")
 OTHER_NAMES = {
+    **{name: f"agent.evolve({name}=…).run(…)" for name in CHECKS},
+    **dict.fromkeys(MAX_TURNS, "agent.evolve(max_agent_steps=…).run(…)"),
     **dict.fromkeys(("session_id", "conversation_id", "session"), "thread_id=…"),
     **dict.fromkeys(("state", "inputs", "context", "deps"), "key=…, each key by its own name"),
     **{
@@ -207,11 +218,11 @@ OTHER_NAMES = {
 }
 OWN_OPTIONS = ("chat_generator", "tools", "state_schema", "output_type")
 AGENT_OPTIONS = {
-    **dict.fromkeys(("model", "llm", "client"), "chat_generator=…"),
+    **dict.fromkeys(("model", "llm", "client"), "chat_generator=chat_generator('openai:MODEL')"),
     **dict.fromkeys(("instructions", "prompt", "system"), "system_prompt=…"),
     **dict.fromkeys(("state", "deps_type"), "state_schema=…"),
     **dict.fromkeys(("response_format", "result_type"), "output_type=…"),
-    **dict.fromkeys(("max_turns", "max_steps", "max_iterations"), "max_agent_steps=…"),
+    **dict.fromkeys(MAX_TURNS, "max_agent_steps=…"),
     **dict.fromkeys(("checkpointer", "session", "store"), "journal=…"),
     **dict.fromkeys(("temperature", "max_tokens", "top_p"), "generation_kwargs={…}"),
 }

@@ -80,6 +80,9 @@ def rules_of(
 def _by_name(strategies: Strategies) -> dict[str, Any]:
     if not isinstance(strategies, Mapping):
         raise TypeError(f"confirmation_strategies are a dict by tool name, got {strategies!r}")
+    for key in strategies:
+        for name in key if isinstance(key, tuple | frozenset) else (key,):
+            _require_name(name)
     made = {id(rule): _strategy(names, rule) for names, rule in strategies.items()}
     single = {name: made[id(rule)] for name, rule in strategies.items() if isinstance(name, str)}
     shared = dict[str, Any]()
@@ -88,6 +91,15 @@ def _by_name(strategies: Strategies) -> dict[str, Any]:
             if shared.setdefault(name, made[id(rule)]) is not made[id(rule)]:
                 raise WiringError([f"{name!r} stands in two tuples: only one strategy can count"])
     return shared | single
+
+
+def _require_name(name: object) -> None:
+    """Raise TypeError for what stands in the place of a tool's name, such as the tool."""
+    if isinstance(name, str):
+        return
+    own = name.name if isinstance(name, Tool) else getattr(name, "__name__", None)
+    got = f"{name!r:.80}" + (f"; write {own!r}" if isinstance(own, str) else "")
+    raise TypeError(f"confirmation_strategies are by tool name, tuple of names, or '*', got {got}")
 
 
 def _faults(

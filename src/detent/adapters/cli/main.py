@@ -22,6 +22,7 @@ from rich.console import Console
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.strategies import Strategy
 from detent.adapters.cli.acp import acp
+from detent.adapters.cli.asking import AlwaysYes, TimedConsoleUI
 from detent.adapters.cli.conversation import Conversation, typed_lines
 from detent.adapters.cli.endings import (
     FAILED,
@@ -61,7 +62,7 @@ from detent.core.control.hooks import before_model, before_tool
 from detent.core.errors import DetentError
 from detent.core.run.limits import Limits
 from detent.ports.chat import ChatGenerator, ChatGeneratorError
-from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
+from detent.ports.confirmation import ConfirmationUI
 from detent.ports.listing import RunQuery
 from detent.ports.results import AgentResult
 
@@ -189,7 +190,7 @@ def run(  # noqa: PLR0917 - click passes each by name
     going_on = _command("run", resume=run_id, folder=folder)
     with _generator(console, model, base_url) as generator, _stoppable(console, going_on):
         target = output if may_write else None
-        asker = AlwaysYes() if yes else SimpleConsoleUI()
+        asker = AlwaysYes() if yes else TimedConsoleUI()
         agent = _folder_agent(generator, folder, target, asker=asker, max_steps=max_steps)
         task = f"going on with {run_id}" if resume else question
         put(console, f"{task}\n(in {folder}, by {model})\n", "bold")
@@ -197,7 +198,7 @@ def run(  # noqa: PLR0917 - click passes each by name
         show = Show(console)
         result = agent.resume(run_id, show) if resume else agent.run(question, show, run_id=run_id)
         written = output if result.exit_reason == "write_answer" else None
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - started - asker.waited_s
         summary(console, result, seconds, written)
     if as_json:
         click.echo(json.dumps(outcome(result, seconds, written)))
@@ -349,16 +350,6 @@ def _state_folder() -> Path:
 def _runs() -> SQLiteJournal:
     """Where runs are kept."""
     return SQLiteJournal(_state_folder() / "runs.db")
-
-
-class AlwaysYes:
-    """What --yes means: whatever is asked, also by a run that was stopped at the question."""
-
-    def get_user_confirmation(
-        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-    ) -> ConfirmationUIResult:
-        """Confirm."""
-        return ConfirmationUIResult("confirm")
 
 
 def _folder_agent(

@@ -193,8 +193,8 @@ class Keeper:
             return False
         return not self.is_shared or self._is_sure(known)  # in memory, nothing lapses
 
-    def claim_anew(self, lease: Lease) -> None:
-        """As `Lease.require` says.
+    def claim_anew(self, lease: Lease, *, is_renewal: bool = False) -> None:
+        """As `Lease.require` says; one that was given back stays so if `is_renewal`.
 
         RULE: the claim changes, and does not only last longer. So whoever has seen the old one
         lapse, and is about to take its place, finds another there, or we find theirs.
@@ -205,6 +205,8 @@ class Keeper:
             if lease.may_begin:  # another thread has been here
                 return
             with self._lock:
+                if is_renewal and lease.is_released:  # since it was seen to be held
+                    return
                 lease.is_claimed_anew = True
             try:
                 self._claim_anew(lease)
@@ -233,10 +235,8 @@ class Keeper:
         if self.pid != os.getpid():
             return
         with self._lock:
-            if lease.is_claimed_anew:
-                lease.is_left = True
-                return
-            if lease.is_released:
+            if lease.is_claimed_anew or lease.is_released:
+                lease.is_left = lease.is_claimed_anew
                 return
             lease.is_released = True
             _drop((lease.claim.owner, lease.run_id), lease)
@@ -265,7 +265,7 @@ class Keeper:
                 at_once(self._give_back(run_id, claim))
             elif not (lease.is_sure or lease.is_claimed_anew):  # nobody waits for who does it
                 with suppress(RunBusyError):  # it is told right before its next tool
-                    self.claim_anew(lease)
+                    self.claim_anew(lease, is_renewal=True)
 
     def rest(self) -> bool:
         """Whether there is nothing to renew; if so, the thread that asks ends, and nobody else."""

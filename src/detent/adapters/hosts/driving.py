@@ -110,6 +110,10 @@ class Driving:
         self.places.add(run.run_id, leg.group)
         self._fill()
 
+    async def ask_anew(self, run: StoredRun) -> None:
+        """Have a run put its question anew."""
+        self.add(run)
+
     async def go_on(self, run: StoredRun) -> None:
         """The same of one that somebody has just spoken to."""
         self._add_told(run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import merge
 from typing import Any, TypeVar
@@ -21,6 +21,8 @@ from detent.core.errors import StoredDataError
 from detent.core.machine.due import due
 from detent.core.run.effects import Judge
 from detent.core.run.run import Run
+from detent.core.run.spec import AgentSpec
+from detent.ports.clock import Clock
 from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, UnknownAgentError, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
 from detent.ports.listing import Cursor, RunQuery, StoredRun
@@ -37,8 +39,18 @@ async def asked(call: Callable[[], T]) -> T:
     return await asyncio.wrap_future(in_another_thread(call))
 
 
+FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
+"""After how long the same run is asked anew again: at first, and at most."""
+ASKED_RUNS = 1000
+"""Of so many runs it is known when they were asked anew."""
+
+
 def nobody_asks(run: StoredRun) -> None:
     """Whoever goes on with the run next asks anew."""
+
+
+def _is_outdated(listed: StoredRun, spec: AgentSpec[Any], run: Run[Any]) -> bool:
+    return listed.status == "waiting" and any(isinstance(one, Judge) for one in due(spec, run))
 
 
 @frozen
@@ -80,10 +92,17 @@ class Reading:
     def _read(self, listed: StoredRun, length: int | None = None) -> HostedRun:
         spec = self._legs_of(listed).assembly.current_spec
         run: Run[Any] = loaded(self.journal, spec, listed.run_id, length).run
-        is_waiting = length is None and listed.status == "waiting"
-        if is_waiting and any(isinstance(one, Judge) for one in due(spec, run)):
+        if length is None and _is_outdated(listed, spec, run):
             self.outdated(listed)
         return HostedRun(listed, run, pending(spec, run))
+
+    async def is_outdated(self, listed: StoredRun) -> bool:
+        """Whether a run waits with a question that is about another version of a tool."""
+        return await asked(partial(self._is_outdated, listed))
+
+    def _is_outdated(self, listed: StoredRun) -> bool:
+        spec = self._legs_of(listed).assembly.current_spec
+        return _is_outdated(listed, spec, loaded(self.journal, spec, listed.run_id).run)
 
     async def verify(self, run_id: str) -> RunProof:
         """As the port says."""
@@ -210,3 +229,41 @@ class Looks:
         else:
             self.is_time = False
             self._reader.news.clear()
+
+
+@frozen
+class _Asked:
+    next_at: float = float("-inf")
+    pause_s: float = FIRST_PAUSE_S
+
+
+class AskingAnew:
+    """Has runs ask once more, by the tools that are here.
+
+    RULE: ever more rarely. While two releases are up, either finds the other's questions outdated.
+
+    Args:
+        ask: has a run go on, so that it asks.
+        clock: the time.
+    """
+
+    def __init__(self, ask: Callable[[StoredRun], Awaitable[object]], clock: Clock) -> None:
+        self._ask, self._clock = ask, clock
+        self._asked: dict[str, _Asked] = {}
+        self._loop = asyncio.get_running_loop()
+
+    def tell(self, run: StoredRun) -> None:
+        """Say in any thread that the question of a run fits no longer."""
+        asyncio.run_coroutine_threadsafe(self.ask(run), self._loop)
+
+    async def ask(self, run: StoredRun) -> None:
+        """Have it asked anew, unless that was done lately."""
+        last, now = self._asked.pop(run.run_id, _Asked()), self._clock.now()
+        if last.next_at > now:
+            self._asked[run.run_id] = last
+            return
+        pause_s = min(2 * last.pause_s, LAST_PAUSE_S)
+        self._asked[run.run_id] = _Asked(now + last.pause_s, pause_s)
+        while len(self._asked) > ASKED_RUNS:
+            del self._asked[next(iter(self._asked))]
+        await self._ask(run)

@@ -55,6 +55,10 @@ class Drives(Protocol):
         """Begin a run, and see that it goes on. Raises what `begin` does."""
         ...
 
+    async def ask_anew(self, run: StoredRun) -> None:
+        """Have a run that waits with an outdated question put it anew."""
+        ...
+
     async def go_on(self, run: StoredRun) -> None:
         """See that a run goes on to which somebody has just spoken."""
         ...

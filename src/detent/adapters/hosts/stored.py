@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import keeper_of
@@ -19,7 +19,7 @@ from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
-from detent.adapters.hosts.reading import Reading, asked
+from detent.adapters.hosts.reading import AskingAnew, Reading, asked
 from detent.adapters.hosts.registry import hosted_agents
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
 from detent.adapters.system.chance import SystemChance
@@ -46,7 +46,9 @@ from detent.ports.listing import Cursor, RunQuery, StoredRun
 from detent.ports.results import AgentResult
 
 NOT_HEARD = HostRefusal("ended", "it has ended")
-OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting", "_way"})
+OPENED = frozenset(
+    {"_anew", "_channels", "_legs", "_reading", "_drives", "_driving", "_starting", "_way"}
+)
 """What a host has once it is open."""
 
 
@@ -136,6 +138,8 @@ class StoredHost(ABC):
         self._reading = Reading(journal, self._legs)
         finder = Finder(self._journal, self._keeper, self._legs.keys(), self._clock)
         self._drives = await self._open(finder)
+        self._anew = AskingAnew(self._drives.ask_anew, self._clock)
+        self._reading = evolve(self._reading, outdated=self._anew.tell)
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
         self._is_open = True
@@ -193,6 +197,8 @@ class StoredHost(ABC):
         came: Accepted | HostRefusal = NOT_HEARD
         if run.status not in ENDED or not isinstance(said, MessageReceived):
             came = await self._say(run, said, People(self._legs[run.agent].assembly))
+        if isinstance(came, HostRefusal) and came.why == "outdated":
+            await self._anew.ask(run)
         is_late = isinstance(came, HostRefusal) and came.why == "ended"
         if is_late and isinstance(said, MessageReceived):
             return await self._starting.say(run_id, said, self._chance.new_id())

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from detent.adapters.journals.sqlite_opening import (
+    IS_FOLDER,
     READ_ONLY,
     WAIT_S,
     is_damage,
@@ -120,6 +122,8 @@ class SQLiteFile:
         elif is_passing(error):
             kind = JournalUnavailableError
         why = f"{error}{READ_ONLY if is_read_only(error) else ''}"
+        if Path(self._path).is_dir():
+            kind, why = JournalError, IS_FOLDER
         return kind(f"the journal {self._path} could not be {done}: {why}")
 
     def _leave_to_parent(self) -> None:

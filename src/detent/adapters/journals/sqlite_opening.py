@@ -51,6 +51,10 @@ READ_ONLY = (
     ": it, its folder or the disk may only be read here, or it is not there; what a writer that "
     "crashed has left beside it, in a file -wal, can be read where its folder may be written"
 )
+IS_FOLDER = (
+    "it is a folder; name a file in it, such as runs.db, or keep runs in the folder itself by a "
+    "DirectoryJournal"
+)
 TEXT = partial(str, encoding="utf-8", errors="replace")
 """What is no text any more is read as another one, and so found to be damaged."""
 PASSING = tuple(

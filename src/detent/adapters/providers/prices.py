@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
+from typing import Any, cast
 
-from attrs import field, frozen
-from attrs.validators import ge, optional
+from attrs import Attribute, field, frozen
 
 from detent.core.chat.replies import ChatReply, Usage
 from detent.core.values.frozen import FrozenDict
@@ -15,9 +16,23 @@ NONE: FrozenDict[str, float] = FrozenDict()
 
 
 def _uses(prices: Mapping[str, float]) -> FrozenDict[str, float]:
-    if wrong := [name for name, price in prices.items() if not price >= 0]:
-        raise ValueError(f"what a use of {wrong[0]!r} costs is a number from 0 on")
+    for name, price in prices.items():
+        _require_price(f"what a use of {name!r} costs", price)
     return FrozenDict(prices)
+
+
+def _is_price(price: Price, attribute: Attribute[Any], value: object) -> None:
+    if value is not None or attribute.default is not None:
+        _require_price(f"Price: {attribute.name}, the price of a million tokens,", value)
+
+
+def _require_price(what: str, value: Any) -> None:
+    """Raise TypeError for what is no number, and ValueError for one below 0, or for none."""
+    is_number = not isinstance(value, bool) and isinstance(value, Real)
+    if not is_number:
+        raise TypeError(f"{what} is a number, got {value!r:.80}")
+    if not cast(float, value) >= 0:
+        raise ValueError(f"{what} is a number from 0 on, got {value!r}")
 
 
 @frozen(kw_only=True)
@@ -29,9 +44,9 @@ class Price:
     it costs as much as the dearest that is.
     """
 
-    input: float = field(validator=ge(0))
-    output: float = field(validator=ge(0))
-    cached: float | None = field(default=None, validator=optional(ge(0)))
+    input: float = field(validator=_is_price)
+    output: float = field(validator=_is_price)
+    cached: float | None = field(default=None, validator=_is_price)
     server_tools: Mapping[str, float] = field(default=NONE, converter=_uses)
 
     def of(self, usage: Usage, server_tools: Mapping[str, float] = NONE) -> float:
@@ -58,6 +73,14 @@ class Price:
 
 
 def _frozen(prices: Mapping[str, Price]) -> Mapping[str, Price]:
+    if not isinstance(prices, Mapping):
+        raise TypeError(f"Prices are a dict of Price by model, got {prices!r:.80}")
+    for name, price in prices.items():
+        if not (isinstance(name, str) and isinstance(price, Price)):
+            raise TypeError(
+                "Prices are by a model's name, each a Price(input=…, output=…), got "
+                f"{{{name!r}: {price!r:.80}}}"
+            )
     return FrozenDict(prices)
 
 

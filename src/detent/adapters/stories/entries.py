@@ -27,6 +27,11 @@ def text_in(message: Json) -> str:
     return "\n".join(piece for piece in found if isinstance(piece, str))
 
 
+def role_in(message: Json) -> str:
+    """Who has said a stored message; that of a tool is its result alone."""
+    return "tool" if "result" in message else str(message.get("role", "nobody"))
+
+
 def object_of(value: object) -> Json:
     """The value, if it is an object; else an empty one."""
     return cast(Json, value) if isinstance(value, dict) else {}

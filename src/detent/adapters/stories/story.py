@@ -13,6 +13,7 @@ from detent.adapters.stories.entries import (
     list_of,
     messages_in,
     object_of,
+    role_in,
     text_in,
 )
 from detent.core.tools.masking import MASK, masked
@@ -185,7 +186,7 @@ def _begin(story: Story, at: float, data: Json) -> None:
     answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
     own = answered[-1] + 1 if story.thread_id and answered else 0
     own = 0 if own == len(messages) else own  # a fork: what it was asked lies further back
-    texts = [(str(message.get("role")), text_in(message)) for message in messages]
+    texts = [(role_in(message), text_in(message)) for message in messages]
     story.before = [(role, text) for role, text in texts[:own] if role != "system" and text]
     story.asked = [text for role, text in texts[own:] if role == "user"]
     if "sealed" in data:

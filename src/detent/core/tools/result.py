@@ -173,8 +173,14 @@ def _content(tool: Tool, value: object, warnings: list[str]) -> str | tuple[Resu
 def _told(tool: Tool, value: object, warnings: list[str]) -> str:
     printed: list[str] = []
     text = text_of(value, printed)
-    lacked = f"the result of tool {tool.name!r} is no JSON: the model reads how Python prints a "
-    warnings += [lacked + name for name in printed]
+    for name in printed:
+        warnings.append(
+            f"the result of tool {tool.name!r} is no JSON: the model reads how Python prints a "
+            f"{name}; return a text, a dict or a dataclass, or say "
+            "outputs_to_string={'handler': …}"
+        )
+        if text == f"<{name}>":
+            return wording.result_without_text(tool.name, name)
     return text
 
 

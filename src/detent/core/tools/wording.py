@@ -71,6 +71,11 @@ def result_unusable(name: str, error: str) -> str:
     return f"The result of tool '{name}' could not be used: {error}"
 
 
+def result_without_text(name: str, kind: str) -> str:
+    """A result is an object of which Python says nothing but where it is."""
+    return f"Tool '{name}' has given an object of type {kind}, which cannot be read as text."
+
+
 def result_left_out(name: str, length: int) -> str:
     """An old and long result is not sent again; its length in characters."""
     return f"[The result of tool '{name}' is left out here: {length:,} characters.]"

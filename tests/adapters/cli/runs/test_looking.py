@@ -10,7 +10,9 @@ import types
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+from click.core import ParameterSource
 
 from detent import (
     Agent,
@@ -25,6 +27,10 @@ from detent import (
     ToolCall,
     tool,
 )
+from detent.adapters.cli.main import main
+from detent.adapters.cli.runs.hints import note_place, place_words
+from detent.adapters.cli.runs.views import tree
+from detent.adapters.stories.story import Call, Story, Turn
 from detent.approvals import verify_audit
 from detent.journals import (
     AuditedJournal,
@@ -314,3 +320,78 @@ def test_pending_shows_what_waits(path: str, monkeypatch: pytest.MonkeyPatch) ->
     assert whole["digest"]
     assert whole["masked"] == ["pin"]
     assert "Nobody is waited for in " in call("pending", "talk").stderr
+
+
+def test_what_a_tool_has_said_before_is_said_by_it(path: str) -> None:
+    """A result is kept without a role."""
+    talker = clerk(SQLiteJournal(path), ToolCall("look", {"q": "Bob"}), "one", "two")
+    talker.run("First?", run_id="t1", thread_id="T")
+    talker.run("Second?", run_id="t2", thread_id="T")
+
+    assert "before, tool: found Bob" in call("show", "t2").stdout
+
+
+def waiter(tool_name: str, **times: Any) -> Call:
+    return Call(1, 0, tool_name, {}, "c", "done", attempts=1, **times)
+
+
+@pytest.mark.parametrize(
+    ("inner", "took"),
+    [
+        ([], "10 s"),
+        ([waiter("pay", asked_at=101.0, decided_at=104.0)], "7 s"),
+        ([waiter("pay", asked_at=101.0, decided_at=104.0)] * 2, "7 s"),
+        ([waiter("pay", asked_at=102.0, decided_at=101.0)], "2 s"),
+        ([waiter("pay", asked_at=200.0, decided_at=204.0)], "10 s"),
+    ],
+)
+def test_the_time_of_a_call_is_without_that_of_humans(inner: list[Call], took: str) -> None:
+    """Of the agent that it is as well; two questions at once are waited for once."""
+    inside = Story("r/1.0", "buy", turns=[Turn(1, 100.0, calls=inner)])
+    asked = waiter("buy", asked_at=1.0, decided_at=99.0, began_at=100.0, ended_at=110.0)
+    asked.inside = inside if inner else None
+    story = Story("r", turns=[Turn(1, 0.5, 0.9, calls=[asked])])
+
+    assert f"   done in {took}" in [text for text, _ in tree(story)]
+
+
+def test_the_time_of_a_call_that_was_asked_about_again_is_without_that(path: str) -> None:
+    """It had begun, and nobody knew what had come of it."""
+    again = waiter("pay", began_at=10.0, asked_at=20.0, decided_at=90.0, ended_at=95.0)
+    assert "   done in 15 s" in [
+        text for text, _ in tree(Story("r", turns=[Turn(1, 1.0, 2.0, calls=[again])]))
+    ]
+
+
+def test_the_commands_that_are_named_find_the_same_store_and_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they were typed; what a variable says is not repeated, as it goes on saying so."""
+    monkeypatch.chdir(tmp_path)
+    begin(SQLiteJournal("my runs.db"), "order 1", said(PAY))
+    the_app = app(monkeypatch, said(text="Paid."))
+    place = ("--store", "my runs.db")
+
+    alone = call("pending", *place).stderr
+    asked = call("pending", "order 1", *place, "--app", the_app).stderr
+    waits = call("resume", "order 1", *place, "--app", the_app, code=3).output
+    none = call("show", "order 2", *place, code=5).stderr
+
+    command = "detent runs pending 'order 1' --store 'my runs.db' --app module:name"
+    assert f"To decide, its agent's code is needed: {command} shows all" in alone
+    tail = f"'order 1' --store 'my runs.db' --app {the_app}"
+    assert f"To decide: detent runs decide {tail} --digest " in asked
+    assert f"see detent runs pending {tail}" in waits
+    assert "detent runs list --store 'my runs.db' shows those" in none
+    monkeypatch.setenv("DETENT_STORE", "my runs.db")
+    monkeypatch.setenv("DETENT_APP", the_app)
+    assert "decide 'order 1' --digest" in call("pending").stderr
+
+
+def test_a_password_in_the_place_of_a_store_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hint is for a terminal that others may see."""
+    with click.Context(main) as ctx:
+        ctx.params["app"] = None
+        ctx.set_parameter_source("store", ParameterSource.COMMANDLINE)
+        note_place(ctx, {"store": "postgresql://me:secret@db/runs"})
+        assert place_words(app=True) == " --store 'postgresql://***@db/runs'"

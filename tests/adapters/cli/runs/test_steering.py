@@ -282,3 +282,30 @@ def test_more_is_said_without_code(path: str, monkeypatch: pytest.MonkeyPatch) -
     messages = Runs(store, clerk(store).spec).at("order-1").messages
     assert [one.text for one in messages][-3:] == ["in euros", "today", "Paid."]
     assert "has ended already" in call("send", "order-1", "x", code=REFUSED).stderr
+
+
+def test_a_call_that_does_not_wait_is_told_with_those_that_do(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By tool, and by id in brackets; where nothing waits, nothing is listed."""
+    tail = ("--app", app(monkeypatch))
+    told = call("decide", "order-1", "refund", "--reject", *tail, code=REFUSED).output
+    assert "no call refund waits for a human; there wait pay (call_1_1)" in told
+    call("decide", "order-1", "pay", "--reject", *tail)
+    told = call("decide", "order-1", "refund", "--reject", *tail, code=REFUSED).output
+    assert "there wait" not in told
+
+
+def test_an_agent_that_is_not_there_is_told_with_those_that_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the name is like."""
+    names = ("ada", "bo")
+    lines = ["from detent import Agent, ScriptedChatGenerator"]
+    lines += [f"{name} = Agent(chat_generator=ScriptedChatGenerator('x'))" for name in names]
+    (tmp_path / "shop.py").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for wrong, meant in (("zebra", "ada"), ("boo", "bo")):
+        told = call("replay", "order-1", "--app", f"shop:{wrong}", code=2).stderr
+        words = " ".join(told.replace("│", " ").split())
+        assert f"did you mean shop:{meant}? Its agents are shop:ada, shop:bo" in words

@@ -196,3 +196,37 @@ def test_what_is_no_answer_is_quoted(data: bytes) -> None:
     assert failure.cause == "bad_response"
     assert data.decode()[:8] in failure.message
     assert "base URL" in failure.message
+
+
+@pytest.mark.parametrize("data", [b"", b" \r\n", b"\xef\xbb\xbf"])
+def test_an_answer_without_a_byte_is_told_as_empty(data: bytes) -> None:
+    """It was not cut off; but what stands before a server says as much while that starts."""
+    failure = failure_of(answer(), data)
+    assert failure.message == (
+        "example.org: the answer is empty; check that the base URL is that of an API"
+    )
+    assert (failure.cause, failure.retryable) == ("cut_stream", True)
+
+
+@pytest.mark.parametrize("data", [b"it works", b"it works\n", b"hello: world\n\n", b"ok"])
+def test_an_answer_of_plain_words_is_told_as_no_answer(data: bytes) -> None:
+    """As a health check says them: what begins with a small letter could be a stream of events."""
+    failure = failure_of(answer(), data)
+    text = data.decode()
+    assert f"got {text!r}… (no object, and no stream); check that the base URL" in failure.message
+    assert (failure.cause, failure.retryable) == ("bad_response", False)
+
+
+@pytest.mark.parametrize("data", [b"da", b"data", b'data: {"say"', b"event: ping", b": ping", b"{"])
+def test_an_answer_that_ends_before_its_first_value_is_cut_off(data: bytes) -> None:
+    """It began as one should."""
+    failure = failure_of(answer(), data)
+    assert failure.cause == "cut_stream"
+    assert "base URL" not in failure.message
+
+
+def test_what_breaks_an_empty_answer_off_is_told() -> None:
+    """And not that it is empty."""
+    made = answer()
+    made.break_off(BROKEN)
+    assert made.finish().failure() is BROKEN

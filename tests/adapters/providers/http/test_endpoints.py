@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
@@ -65,7 +67,7 @@ def test_a_provider_that_needs_a_key_is_asked_for_one_when_it_is_used() -> None:
     assert secret == Secret.from_env_var("KEY_A", "KEY_B")
 
 
-@pytest.mark.parametrize("base", ["localhost:8080", "ftp://example.org", "https://", "nonsense"])
+@pytest.mark.parametrize("base", ["ftp://example.org", "https://", "nonsense", "localhost:0"])
 def test_a_base_url_that_is_none_is_refused_at_once(base: str) -> None:
     """The error shows one that is."""
     with pytest.raises(ValueError, match=r"such as 'https://api\.example\.com/v1'"):
@@ -85,3 +87,21 @@ def test_a_base_url_that_is_none_is_refused_at_once(base: str) -> None:
 def test_a_path_goes_below_the_base_url(base: str, query: str, url: str) -> None:
     """Queries stay at the end."""
     assert below(base, "/chat", query) == url
+
+
+@pytest.mark.parametrize(
+    ("base", "usual"),
+    [
+        ("localhost:8080", "http://localhost:8080"),
+        ("127.0.0.1/v1", "http://127.0.0.1/v1"),
+        ("gpu-box:8000/v1", "http://gpu-box:8000/v1"),
+        ("models.example.org/v1", "https://models.example.org/v1"),
+    ],
+)
+def test_a_base_url_without_a_scheme_is_shown_with_one(base: str, usual: str) -> None:
+    """Also where the endpoint's own URL is made of the same text, as a resource's is."""
+    for home in (HOME, Endpoint(base)):
+        with pytest.raises(ValueError, match=f"such as '{re.escape(usual)}', got '{base}'"):
+            server_of(home, base, None)
+    with pytest.raises(ValueError, match=r"such as 'https://api\.example\.com/v1', got 'nowhere'"):
+        server_of(Endpoint("nowhere"), None, None)

@@ -86,7 +86,7 @@ FAULTS: Mapping[str, Fault] = {
     "status unknown": Fault(json_play(b"", 599), "server", retryable=True),
     "list": Fault(json_play(b"[1, 2]", 200), "bad_response", retryable=False),
     "number": Fault(json_play(b"17", 200), "bad_response", retryable=False),
-    "null": Fault(json_play(b"null", 200), "cut_stream", retryable=True),
+    "null": Fault(json_play(b"null", 200), "bad_response", retryable=False),
     "choices of another type": Fault(
         json_play(b'{"choices": 17}', 200), "bad_response", retryable=False
     ),

@@ -43,7 +43,7 @@ def test_the_endpoint_is_below_the_base_url(base: str, url: str) -> None:
     assert str(wire.requests[0].url) == url
 
 
-@pytest.mark.parametrize("base", ["localhost:8080", "ftp://example.org", "https://", "nonsense"])
+@pytest.mark.parametrize("base", ["ftp://example.org", "https://", "nonsense"])
 def test_a_base_url_that_is_none_is_refused_at_once(base: str) -> None:
     """The error shows one that is."""
     with pytest.raises(ValueError, match=r"https://api\.openai\.com/v1"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from random import Random
@@ -179,3 +181,17 @@ def test_agents_are_drawn(spec: AgentSpec[State]) -> None:
     """They have tools and rules."""
     assert spec.tools
     assert len(spec.policies) <= len(spec.tools)
+
+
+def test_where_hypothesis_is_not_installed_it_is_said_how_to_get_it() -> None:
+    """The rest of `detent.testing` needs none of it."""
+    code = (
+        "import sys; sys.modules['hypothesis'] = None; import detent.testing as testing; "
+        "testing.spy; testing.given_run"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: given_run, agents, scripts and schedules need hypothesis")
+    assert last.endswith("pip install hypothesis")

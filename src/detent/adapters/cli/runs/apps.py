@@ -104,9 +104,11 @@ def _content_at(app: str) -> object:
 def _name_suggestion(module: ModuleType, module_name: str, name: str) -> str:
     """Which name of the module may have been meant: one like it, or that of an agent."""
     public = [each for each in vars(module) if not each.startswith("_")]
-    found = get_close_matches(name, public, n=1)
-    found = found or [each for each in public if isinstance(vars(module)[each], Agent)]
-    return f"; did you mean {module_name}:{found[0]}?" if found else ""
+    close = get_close_matches(name, public, n=1)
+    agents = [f"{module_name}:{each}" for each in public if isinstance(vars(module)[each], Agent)]
+    has = f" Its agents are {', '.join(agents)}" if len(agents) > 1 else ""
+    found = [f"{module_name}:{each}" for each in close] or agents
+    return f"; did you mean {found[0]}?{has}" if found else ""
 
 
 def _module_suggestion(module_name: str, name: str) -> str:

@@ -14,6 +14,7 @@ from rich.console import Console
 from detent.adapters.cli.endings import NOT_FOUND, ending
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
+from detent.adapters.cli.runs.hints import place_words
 from detent.adapters.cli.runs.options import app_option, json_option, place_option, run_argument
 from detent.adapters.cli.runs.printing import (
     Line,
@@ -117,7 +118,7 @@ def pending(
     """
     if run_id is None and isinstance(store, RemoteHost):
         found = [_of_host(question) for question in store.pending(limit)]
-        _put_pending(found, name_of(store), store.option, as_json=as_json)
+        _put_pending(found, name_of(store), as_json=as_json)
         return
     if run_id is not None:
         ids = [run_named(store, run_id)]
@@ -125,10 +126,8 @@ def pending(
         ids = [run.run_id for run in store.runs(RunQuery("waiting", limit=limit))]
         busy = (run for run in every_run(store, RunQuery("running")) if run.pending)
         ids += [run.run_id for run, _ in zip(busy, range(limit - len(ids)), strict=False)]
-    needs = "" if app else " --app module:name"
-    needs = store.option if isinstance(store, RemoteHost) else needs
     found = [question for each in ids for question in _waiting(store, each, app)]
-    _put_pending(found, name_of(store), needs, as_json=as_json)
+    _put_pending(found, name_of(store), as_json=as_json)
 
 
 def _of_host(question: dict[str, Any]) -> dict[str, Any]:
@@ -136,9 +135,7 @@ def _of_host(question: dict[str, Any]) -> dict[str, Any]:
     return {**question["call"], "agent": question["agent"], "asked_at": question["cursor"][0]}
 
 
-def _put_pending(
-    found: list[dict[str, Any]], where: str, needs: str = "", *, as_json: bool
-) -> None:
+def _put_pending(found: list[dict[str, Any]], where: str, *, as_json: bool) -> None:
     """What waits, and how one goes on from there."""
     if as_json:
         put_json({"pending": found})
@@ -147,11 +144,14 @@ def _put_pending(
         say(f"Nobody is waited for in {where}.")
     put_lines([line for question in found for line in _question(question)])
     if found:
-        run_id = shlex.quote(found[0]["run_id"])
-        digest = found[0].get("digest")
-        seen = f" --digest {digest[:DIGEST_SHOWN]}" if digest else ""
+        run_id, where = shlex.quote(found[0]["run_id"]), place_words(app=True)
         ways = "--confirm, or --reject, --modify JSON, --respond TEXT"
-        say(f"To decide: detent runs decide {run_id}{needs}{seen} {ways}")
+        if digest := found[0].get("digest"):
+            seen = f"--digest {digest[:DIGEST_SHOWN]}"
+            say(f"To decide: detent runs decide {run_id}{where} {seen} {ways}")
+        else:
+            command = f"detent runs pending {run_id}{where} --app module:name"
+            say(f"To decide, its agent's code is needed: {command} shows all that is asked")
 
 
 def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any]]:

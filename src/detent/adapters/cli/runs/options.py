@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from detent.adapters.cli.runs.apps import journal_of_app
+from detent.adapters.cli.runs.hints import note_place
 from detent.adapters.cli.runs.remote import LOCAL_ONLY, RemoteHost
 from detent.adapters.cli.runs.stores import FORMS, ids_that_begin, own_store, store_at
 from detent.core.errors import DetentError
@@ -26,6 +27,8 @@ def _store(ctx: click.Context, param: click.Parameter, value: str | None) -> Jou
     """The store, or the host in its place; while a shell completes, its URL."""
     if ctx.resilient_parsing:
         return value
+    options = {"store": value, "host": ctx.params.get("host")}
+    note_place(ctx, {**options, "token_file": ctx.params.get("token_file")})
     is_said = ctx.get_parameter_source("store") is ParameterSource.COMMANDLINE
     if (host := _host_of(ctx, is_said=is_said)) is not None:
         return host

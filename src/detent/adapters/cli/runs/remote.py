@@ -7,7 +7,6 @@ decided, said and cancelled goes to the host, which says who it was by the token
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -71,11 +70,6 @@ class RemoteHost:
 
     def __repr__(self) -> str:
         return f"the host at {self._url}"  # as messages name a store
-
-    @property
-    def option(self) -> str:
-        """How the next command finds it, where no variable says so."""
-        return "" if os.environ.get("DETENT_HOST") else f" --host {self._url}"
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """The entries of a run from a position on, secrets masked; none where there is no run."""

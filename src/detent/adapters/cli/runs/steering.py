@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import click
@@ -20,6 +20,7 @@ from detent.adapters.cli.endings import (
     ending,
 )
 from detent.adapters.cli.runs.apps import agent_for
+from detent.adapters.cli.runs.hints import place_words
 from detent.adapters.cli.runs.looking import (
     DIGEST_SHOWN,
     one_row,
@@ -107,7 +108,7 @@ def _decide_over(
     pending = _pending_call(waiting.calls, run_id, call, waiting.tools, host)
     by = host.decide(run_id, _decision(pending, options, as_json=as_json))
     left = [each for each in host.waiting(run_id).calls if each.digest != pending.digest]
-    see = f"detent runs watch {shlex.quote(run_id)}{host.option}"
+    see = f"detent runs watch {shlex.quote(run_id)}{place_words()}"
     more = f" by {by}; the host goes on with it, see {see}"
     _put_decided(pending, left, more, as_json=as_json)
 
@@ -164,9 +165,15 @@ def _pending_call(
     if not found:
         named = "no call" if call is None else f"no call {call}"
         decided = _decided_before(required_story(store, run_id), call)
-        raise ending(f"in run {run_id} {named} waits for a human{decided}", REFUSED)
-    names = ", ".join(f"{pending.tool_name} ({one_row(pending.call_id)})" for pending in found)
+        others = f"; there wait {_names(waiting)}" if waiting else ""
+        raise ending(f"in run {run_id} {named} waits for a human{decided}{others}", REFUSED)
+    names = _names(found)
     raise click.UsageError(f"more than one call waits, say which: {names}")
+
+
+def _names(waiting: Iterable[PendingCall]) -> str:
+    """The calls, each as it can be named: by its tool, and by its id in brackets."""
+    return ", ".join(f"{call.tool_name} ({one_row(call.call_id)})" for call in waiting)
 
 
 def _decided_before(story: Story, call: str | None) -> str:
@@ -260,7 +267,8 @@ def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) 
             }
         )
     names = ", ".join(dict.fromkeys(call.tool_name for call in result.pending))
-    waits = f"it waits for a human: {names}; see detent runs pending {result.run_id}"
+    waits = f"it waits for a human: {names}; see detent runs pending {shlex.quote(result.run_id)}"
+    waits += place_words(app=True)
     outcome = result.exit_reason or (waits if names else "it waits")
     put(console, f"run {result.run_id}: {outcome}", "bold")
     if result.exit_reason is None:

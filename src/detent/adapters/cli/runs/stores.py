@@ -13,6 +13,7 @@ from attrs import evolve
 
 from detent.adapters.cli.endings import NOT_FOUND, ending
 from detent.adapters.cli.runs.apps import agents_at
+from detent.adapters.cli.runs.hints import place_words
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.system.processes import has_ended
@@ -84,7 +85,8 @@ def run_named(store: Journal, beginning: str) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        text = f"there is no run {beginning!r} in {store_text(store)}; detent runs list shows those"
+        text = f"there is no run {beginning!r} in {store_text(store)}; "
+        text += f"detent runs list{place_words()} shows those"
         raise ending(text, NOT_FOUND)
     names = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
     raise click.UsageError(f"{beginning!r} could be more than one run: {names}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
@@ -78,9 +79,28 @@ def _call(call: Call, indent: str) -> Iterator[Line]:
     tries = f", attempt {call.attempts}" if call.attempts > 1 else ""
     took = ""
     if call.began_at is not None and call.ended_at is not None:
-        took = f" in {duration(call.ended_at - call.began_at)}"
+        took = f" in {duration(_worked_s(call, call.began_at, call.ended_at))}"
     result = f": {short(call.result)}" if call.result else ""
     yield f"{indent}{call.status}{took}{tries}{reason}{result}", STYLES.get(call.status, "")
+
+
+def _worked_s(call: Call, begin: float, end: float) -> float:
+    """How long a call was at work, without the time in which a human was waited for."""
+    waited, last = 0.0, begin
+    for since, until in sorted(_waits(call)):
+        waited += max(0.0, min(until, end) - max(since, last))
+        last = max(last, until)
+    return end - begin - waited
+
+
+def _waits(call: Call) -> Iterator[tuple[float, float]]:
+    """From when until when a human was waited for: about it, and about the calls inside it."""
+    if call.asked_at is not None:
+        ends = (call.decided_at, call.began_at, call.ended_at)
+        later = (end for end in ends if end is not None and end >= call.asked_at)
+        yield call.asked_at, next(later, math.inf)
+    for inner in call.inside.calls if call.inside else ():
+        yield from _waits(inner)
 
 
 def timeline(story: Story, width: int, can: Callable[[str], bool]) -> list[Line]:

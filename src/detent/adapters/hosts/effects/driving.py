@@ -33,8 +33,6 @@ PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How long it is waited, again and again, until the journal shows what the run has heard."""
 FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
 """After how long the engine is told again of a run that stands still: at first, and at most."""
-ANEW = 1000
-"""Of so many runs it is known when they were asked anew."""
 
 
 class HistoryKeeper(Protocol):
@@ -110,8 +108,6 @@ class EffectsDriving:
         self.is_halted = False
         self._seen: dict[str, int] = {}
         self._told: dict[str, _Told] = {}
-        self._anew: dict[str, _Told] = {}
-        self._loop = asyncio.get_running_loop()
         self._clock = clock
 
     @property
@@ -163,8 +159,6 @@ class EffectsDriving:
             await asyncio.sleep(pause_s)
             events = await asked(partial(people.weigh, run.run_id, said))
             if isinstance(events, HostRefusal):
-                if events.why == "outdated":
-                    await self._asked_anew(run)
                 return events
             told = {
                 "id": self._chance.new_id(),
@@ -192,22 +186,10 @@ class EffectsDriving:
         given = new_run(spec, run.agent, at.run, at.length) | {"events": told["events"]}
         return await self._engine.begin(given, is_again=True)
 
-    def outdated(self, run: StoredRun) -> None:
-        """A run waits with a question that is about another version of a tool; from any thread."""
-        asyncio.run_coroutine_threadsafe(self._asked_anew(run), self._loop)
-
-    async def _asked_anew(self, run: StoredRun) -> None:
-        """Have a run ask once more, by the tools that are here.
-
-        RULE: ever more rarely. While two releases are up, either finds the other's questions so.
-        """
-        told, now = self._anew.get(run.run_id, _Told(run.length)), self._clock.now()
-        if told.next_at > now or self.is_halted:
+    async def ask_anew(self, run: StoredRun) -> None:
+        """Have a run ask once more, by the tools that are here."""
+        if self.is_halted:
             return
-        pause_s = min(2 * told.pause_s, LAST_PAUSE_S)
-        self._anew[run.run_id] = _Told(run.length, now + told.pause_s, pause_s)
-        while len(self._anew) > ANEW:
-            del self._anew[next(iter(self._anew))]
         try:
             await self._engine.look(run, versions_of(self._parts[run.agent].spec))
         except Exception as error:  # noqa: BLE001 - the next one who reads it has it asked

@@ -98,6 +98,10 @@ class EngineDriving:
             name = type(error).__name__
             LOGGER.warning("the engine could not be told of run %s: %s", run.run_id, name)
 
+    async def ask_anew(self, run: StoredRun) -> None:
+        """Have a worker put the question of a run anew."""
+        await self.go_on(run)
+
     def hear(self, run_id: str, event: Event) -> bool:
         """Tell a run that goes on here what somebody has said, and is written down."""
         inbox = self._here.get(run_id)
@@ -123,7 +127,11 @@ class EngineDriving:
             return now + ELSEWHERE_S
         if run.wake_at is not None and run.wake_at > now:
             return run.wake_at
-        if run.status == "waiting" and run.wake_at is None:
+        if (
+            run.status == "waiting"
+            and run.wake_at is None
+            and not (await self._reading.is_outdated(run))
+        ):
             return None
         inbox = self._here[run_id] = AsyncInbox()
         task = asyncio.create_task(self._driven(run, inbox), name=f"detent run {run_id}")

@@ -7,8 +7,6 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from attrs import evolve
-
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.hosts.effects.contract import require_followable
@@ -134,9 +132,7 @@ class EngineHost(StoredHost):
         self._effects = await self._effects_engine(parts, outside)
         await self._effects.connect(works=self._works)
         given = (self._reading, looks, outside, self._effects, self._clock, self._chance)
-        driving = EffectsDriving(parts, *given)
-        self._reading = evolve(self._reading, outdated=driving.outdated)
-        return driving
+        return EffectsDriving(parts, *given)
 
     async def _effects_engine(
         self, parts: Mapping[str, EffectParts], outside: Outside

@@ -29,11 +29,13 @@ from detent.adapters.providers.meaning.parts import (
 )
 from detent.adapters.providers.meaning.turns import in_turns
 from detent.adapters.providers.meaning.wire import cannot_send, first_count, read_arguments
+from detent.core.chat.replies import FinishReason
 
 __all__ = [
     "Answer",
     "ChatRequest",
     "Endpoint",
+    "FinishReason",
     "Fold",
     "HttpApi",
     "HttpChatGenerator",

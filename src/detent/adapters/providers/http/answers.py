@@ -18,7 +18,12 @@ from detent.adapters.providers.http.failures import (
     shortened,
     unfinished,
 )
-from detent.adapters.providers.http.payloads import CutAnswerError, PayloadDecoder
+from detent.adapters.providers.http.payloads import (
+    BEFORE_JSON,
+    CutAnswerError,
+    PayloadDecoder,
+    begins_as_stream,
+)
 from detent.core.chat.messages import Citation
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.ports.chat import StreamingChunk
@@ -31,6 +36,7 @@ EXCERPT_CHARACTERS = 200
 BEGINNING_BYTES = 16 * 1024
 """What is kept of an answer for an excerpt: a secret in it is whole, and so is found."""
 
+CHECK = "check that the base URL is that of an API"
 SUCCESS = range(200, 300)
 NO_END = frozenset({"cut_stream", "bad_response"})
 
@@ -103,6 +109,7 @@ class Answer:
         self._error_body = bytearray()
         self._size = 0
         self._beginning = b""
+        self._has_value = False
         self._cited: set[Citation] = set()
         self._failure: ModelFailure | None = None
         self._broken: ModelFailure | None = None
@@ -168,6 +175,7 @@ class Answer:
         add = self._fold.add
         try:
             for value in values(*data):
+                self._has_value = True
                 pieces = add(value)
                 if isinstance(pieces, ModelFailure):
                     self._failure = pieces
@@ -198,14 +206,27 @@ class Answer:
         """Why there is no reply: what broke the answer off, if all that is wrong is its end."""
         if self._broken and failure.cause in NO_END:
             return self._broken
+        if failure.cause == "cut_stream" and not self._has_value:
+            failure = self._never_begun(failure)
         return self._signed(failure)
+
+    def _never_begun(self, failure: ModelFailure) -> ModelFailure:
+        """A whole answer without a value is no end of one: it is empty, or of something else.
+
+        An empty one may still pass: what stands before a server sends it while that starts.
+        """
+        begins = self._beginning.lstrip(BEFORE_JSON)
+        if not begins:
+            return evolve(failure, message=f"the answer is empty; {CHECK}")
+        is_words = begins[:1].isalpha() and not begins_as_stream(begins)
+        return self._malformed(ValueError("no object, and no stream")) if is_words else failure
 
     def _malformed(self, error: Exception) -> ModelFailure:
         if isinstance(error, CutAnswerError):
             return unfinished("message", cut_off=True)
         expected = "expected a chat completion as JSON or as server-sent events"
         got = self._redact(self._beginning.decode(errors="replace"))[:EXCERPT_CHARACTERS]
-        text = f"{expected}, got {got!r}… ({error}); check that the base URL is that of an API"
+        text = f"{expected}, got {got!r}… ({error}); {CHECK}"
         return ModelFailure("bad_response", text)
 
     def _signed(self, failure: ModelFailure) -> ModelFailure:

@@ -45,9 +45,10 @@ def server_of(
         ValueError: the base URL is no HTTP URL.
     """
     base_url = api_base_url or os.environ.get(endpoint.base_url_var) or endpoint.base_url
+    if not isinstance(base_url, str):
+        raise TypeError(f"api_base_url must be the text of a URL, got {base_url!r:.80}")
     if not _is_http(base_url):
-        usual, got = endpoint.base_url, without_secrets(base_url)
-        raise ValueError(f"api_base_url must be a URL such as {usual!r}, got {got!r}")
+        raise ValueError(f"api_base_url must be a URL such as {_usual(endpoint, base_url)}")
     if api_key is not None or not endpoint.key_vars:
         return base_url, as_secret(api_key)
     key = Secret.from_env_var(*endpoint.key_vars)
@@ -56,6 +57,17 @@ def server_of(
         return base_url, key
     is_set = any(map(os.environ.get, endpoint.key_vars))
     return base_url, key if is_set and (is_own or not api_base_url) else None
+
+
+def _usual(endpoint: Endpoint, wrong: str) -> str:
+    """A URL that would do, and the wrong one: the same with a scheme, where that is what it lacks.
+
+    The URL of an endpoint can be the wrong one: some are made of what a user says.
+    """
+    scheme = "http" if LOCAL.match(wrong) else "https"
+    may_do = [f"{scheme}://{wrong}" if HOST.match(wrong) else "", endpoint.base_url, PLAIN]
+    usual = next(filter(_is_http, may_do))
+    return f"{without_secrets(usual)!r}, got {without_secrets(wrong)!r}"
 
 
 def _is_http(url: str) -> bool:
@@ -76,6 +88,10 @@ def without_secrets(url: str) -> str:
     return QUERY_VALUE.sub(r"\1***", USERINFO.sub("***@", url))
 
 
+PLAIN = "https://api.example.com/v1"
+HOST = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+|[\w-]+(?=:\d))(:\d+)?([/?]|$)")
+LOCAL = re.compile(r"localhost|\d+(\.\d+){3}|[\w-]+:")
+"""Where there is no certificate, as a rule: this machine, an address, a machine by its name."""
 USERINFO = re.compile(r"(?<=//)[^/?#]*@|^[^/?#]*@")
 QUERY_VALUE = re.compile(r"([?&](?!api-version=)[^=&#]*=)[^&#]*")
 """Where people put keys in URLs."""

@@ -20,6 +20,8 @@ _decode = json.JSONDecoder().raw_decode
 for white space at both ends first."""
 STREAM_BEGINS_WITH = (b":", *map(str.encode, ascii_lowercase))  # a comment, or the name of a field
 
+FIELDS = (b"data", b"event", b"id", b"retry")
+
 
 class MalformedAnswerError(ValueError):
     """The bytes are not JSON, or too many."""
@@ -92,6 +94,16 @@ class PayloadDecoder:
                 self.ended = True
             elif text and not text.isspace():
                 yield from _objects(text)
+
+
+def begins_as_stream(text: bytes) -> bool:
+    """Whether events could begin so: with a comment, or a field; or the text ends before it can.
+
+    >>> begins_as_stream(b"event: ping"), begins_as_stream(b"da"), begins_as_stream(b"hello")
+    (True, True, False)
+    """
+    name, colon, _ = text.splitlines()[0].partition(b":")
+    return any(field == name if colon else field.startswith(name) for field in (b"", *FIELDS))
 
 
 class LineDecoder:

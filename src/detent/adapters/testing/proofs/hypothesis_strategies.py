@@ -8,9 +8,14 @@ from functools import reduce
 from typing import Any, Generic, TypeAlias
 
 from attrs import frozen
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
+
+try:
+    from hypothesis import given
+    from hypothesis import strategies as st
+    from hypothesis.strategies import DrawFn, SearchStrategy
+except ModuleNotFoundError as error:
+    text = "given_run, agents, scripts and schedules need hypothesis: pip install hypothesis"
+    raise ImportError(text, name=error.name) from error
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.system.threads_and_loops import in_background

@@ -1,0 +1,35 @@
+"""How the next command finds what this one has found: each command that we name can be pasted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+import click
+from click.core import ParameterSource
+
+from detent.adapters.providers.http.endpoints import without_secrets
+
+PLACE = "detent.runs.place"
+
+
+def note_place(ctx: click.Context, options: Mapping[str, object]) -> None:
+    """Keep the options that say where the runs are, as they were typed."""
+    ctx.meta[PLACE] = options
+
+
+def place_words(*, app: bool = False) -> str:
+    """The options that were typed and say where the runs are, with ``--app`` the code as well.
+
+    What a variable says, the next command is told by it, too. A key in a URL is not shown.
+    """
+    ctx = click.get_current_context()
+    options = dict(ctx.meta.get(PLACE, {}))
+    if app:
+        options["app"] = ctx.params.get("app")
+    typed = [
+        f" --{name.replace('_', '-')} {shlex.quote(without_secrets(str(value)))}"
+        for name, value in options.items()
+        if value and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    return "".join(typed)
