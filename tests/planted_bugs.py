@@ -56,7 +56,7 @@ BUGS = (
         ),
         Edit(
             "core/machine/turns.py",
-            "return state.update(slot.status.result.writes), slot",
+            "return state.update(writes), slot",
             "return state, slot",
         ),
     ),
