@@ -56,7 +56,7 @@ BUGS = (
         ),
         Edit(
             "core/machine/turns.py",
-            "return state.update(slot.status.result.writes), slot",
+            "return state.update(writes), slot",
             "return state, slot",
         ),
     ),
@@ -314,9 +314,9 @@ BUGS = (
     Bug(
         "what a driver holds is lost when somebody has spoken",
         Edit(
-            "adapters/drivers/fold.py",
-            "self._unsettled = rebased(self._spec, self.run, events, self._hooks)",
-            "self._unsettled = rebased(self._spec, self.run, events[:0], self._hooks)",
+            "adapters/drivers/shared_run.py",
+            "self._unsettled = rebased(self.spec, self.folded, events, self._hooks)",
+            "self._unsettled = rebased(self.spec, self.folded, events[:0], self._hooks)",
         ),
         in_company=True,
     ),

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from detent.ports.claims import RunBusyError as RunBusyError
     from detent.ports.journal import Checkpoint as Checkpoint
     from detent.ports.journal import Entry as Entry
+    from detent.ports.journal import ForeignNotices as ForeignNotices
     from detent.ports.journal import Journal as Journal
     from detent.ports.journal import JournalConflictError as JournalConflictError
     from detent.ports.journal import JournalDamagedError as JournalDamagedError
     from detent.ports.journal import JournalError as JournalError
     from detent.ports.journal import JournalUnavailableError as JournalUnavailableError
+    from detent.ports.journal import Notices as Notices
     from detent.ports.journal import RunNotFoundError as RunNotFoundError
     from detent.ports.journal import Submit as Submit
     from detent.ports.journal import SubmittingJournal as SubmittingJournal
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
     from detent.ports.listing import RunQuery as RunQuery
     from detent.ports.listing import StoredRun as StoredRun
     from detent.ports.listing import page_of as page_of
-    from detent.ports.notices import ForeignNotices as ForeignNotices
-    from detent.ports.notices import Notices as Notices
     from detent.ports.results import RunEndedError as RunEndedError
 else:
     from detent.exports import lazy_exports
@@ -62,12 +62,11 @@ else:
             "adapters.journals.sqlite": "SQLiteJournal",
             "ports.claims": "Claim Claims Owner RunBusyError",
             "ports.journal": (
-                "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
-                "JournalUnavailableError RunNotFoundError Submit SubmittingJournal listing_after "
-                "require_next"
+                "Checkpoint Entry ForeignNotices Journal JournalConflictError JournalDamagedError "
+                "JournalError JournalUnavailableError Notices RunNotFoundError Submit "
+                "SubmittingJournal listing_after require_next"
             ),
             "ports.listing": "Listing RunQuery StoredRun page_of",
-            "ports.notices": "ForeignNotices Notices",
             "ports.results": "RunEndedError",
         },
     )

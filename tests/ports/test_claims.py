@@ -12,10 +12,10 @@ from detent.ports.claims import (
     claims_of,
     given_back,
     is_held,
-    is_sure,
     next_claim,
     stands_of,
     submit_swap_of,
+    sure_for,
 )
 
 ME = Owner("me", "here", 1, "0", 15.0)
@@ -44,9 +44,7 @@ def test_each_claim_has_a_higher_epoch() -> None:
 
 def test_an_owner_is_sure_for_two_thirds_of_its_time() -> None:
     """The rest is for clocks that differ."""
-    assert [is_sure(elapsed, 15.0) for elapsed in (0.0, 9.99, 10.0, 20.0)] == [
-        True, True, False, False,
-    ]  # fmt: skip
+    assert sure_for(15.0) == 10.0
 
 
 def test_a_busy_run_says_whose_it_is_and_what_to_do() -> None:

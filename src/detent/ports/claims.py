@@ -103,9 +103,9 @@ def given_back(claim: Claim) -> Claim:
     return evolve(claim, owner="")
 
 
-def is_sure(elapsed_s: float, time_s: float) -> bool:
-    """Whether an owner whose claims hold for `time_s` can rely on them, so long after renewing."""
-    return elapsed_s < SURE * time_s
+def sure_for(time_s: float) -> float:
+    """For how long after renewing an owner whose claims hold for `time_s` can rely on them."""
+    return SURE * time_s
 
 
 class Claims(Protocol):

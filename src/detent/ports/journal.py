@@ -1,15 +1,18 @@
 """The journal port: somebody who keeps, for each run, what happened to it, in order.
 
+A journal may also say when something has been written to a run; `isinstance(journal, Notices)`
+says whether it can.
+
 `detent.ports.laws.check_journal` checks that an adapter keeps the promises made here.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from attrs import evolve, field, frozen
 
@@ -326,3 +329,53 @@ def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:
             raise ValueError(f"the entries for run {run_id!r} do not follow each other")
     if first != length:
         raise JournalConflictError(run_id, first, length)
+
+
+@runtime_checkable
+class Notices(Protocol):
+    """Waits for what others write, in whatever process they are."""
+
+    def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
+        """Wait until a run has another number of entries than `length`; block until then.
+
+        Gives whether it has: at once when it has already, and False when the time is over.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
+        ...
+
+
+@runtime_checkable
+class ForeignNotices(Protocol):
+    """Tells, of many runs at once, which of them others write to.
+
+    "Others" are all that do not write by this very object: other processes, above all.
+    """
+
+    def from_others(
+        self, run_ids: Callable[[], Collection[str]]
+    ) -> Generator[Collection[str], None, None]:
+        """The ids of runs, some at a time, as others write to them.
+
+        Each item is waited for in the caller's thread, for half a second at most: one that is empty
+        says that nothing has come. The first has all runs, as nobody knows what came before. Who
+        has enough closes the generator. A run may be named to which nobody else has written.
+
+        Args:
+            run_ids: the runs that are asked for at the moment.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
+        ...
+
+
+def foreign_notices_of(journal: Journal) -> ForeignNotices | None:
+    """Who tells what others write; None where nobody can.
+
+    A journal that stands for another one has that, as its attribute `notices`.
+    """
+    found: Any = getattr(journal, "notices", journal)
+    # each run asks: a look at the whole protocol takes ten times as long
+    return found if callable(getattr(found, "from_others", None)) else None

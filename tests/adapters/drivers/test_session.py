@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 
 from detent import ChatMessage, Confirmed, Limits, Modified, State, Tool, ToolCall, before_tool
-from detent.adapters.drivers.fold import SessionLeftError
 from detent.adapters.drivers.session import Landed
+from detent.adapters.drivers.shared_run import SessionLeftError
 from detent.approvals import Allow, Ask
 from detent.core.tools.tool import by_name
 from detent.machine import (

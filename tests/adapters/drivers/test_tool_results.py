@@ -7,7 +7,7 @@ from itertools import pairwise
 from attrs import evolve
 
 from detent import ChatMessage, State, StreamingChunk, Tool, ToolCall
-from detent.adapters.drivers.tool_results import tool_result_chunks
+from detent.adapters.drivers.callbacks import tool_result_chunks
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.spec import Delegate
 from detent.core.tools.masking import MASK

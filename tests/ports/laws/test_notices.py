@@ -12,11 +12,10 @@ import pytest
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
-from detent.ports.journal import JournalError
+from detent.ports.journal import JournalError, Notices
 from detent.ports.laws import notices as laws
 from detent.ports.laws.journal import MakeJournal, entries
 from detent.ports.laws.notices import check_notices
-from detent.ports.notices import Notices
 
 RunIds: TypeAlias = Callable[[], Collection[str]]
 

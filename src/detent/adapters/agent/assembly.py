@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from math import inf
 from typing import Any, Generic
 
@@ -13,9 +13,9 @@ from attrs import Factory, evolve, field, frozen
 from detent.adapters.agent.claiming import (
     alone_in,
     claim,
-    claim_new,
     given_back_on_failure,
     has_ended,
+    require_absent,
 )
 from detent.adapters.agent.continuation import Thread, behind, continued, taken_up
 from detent.adapters.agent.inputs import (
@@ -26,30 +26,29 @@ from detent.adapters.agent.inputs import (
     require_said,
     required_run_id,
 )
-from detent.adapters.agent.measuring import first_leg, later_leg, measured, observers_of
+from detent.adapters.agent.measuring import first_leg, later_leg, measured
 from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.control.breakpoints import NO_HOLD, BreakPoints, holds_of
-from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener
+from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener, telling_results
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded
-from detent.adapters.drivers.observations import observing
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.run_handle import NestedPerformers, RunHandle
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import Steps, answer
-from detent.adapters.drivers.tool_results import telling_results
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.telemetry.logs import logging_observers
 from detent.adapters.tools.toolsets import Tools
+from detent.core.chat.labels import labels_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start
-from detent.core.run.events import Event, Resumed
+from detent.core.run.events import Resumed
 from detent.core.run.run import NO_OPTIONS, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.state import initial_writes
@@ -63,6 +62,7 @@ from detent.ports.chat import (
     StreamingCallback,
     require_chat_generator,
 )
+from detent.ports.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.listing import Listing
@@ -70,10 +70,6 @@ from detent.ports.observer import Observer
 from detent.ports.results import AgentResult
 from detent.ports.telemetry import Leg, Telemetry
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
-
-
-def _keeper_of(assembly: Assembly[Any]) -> Keeper | None:
-    return keeper_of(assembly.journal, assembly.claim_s)
 
 
 @frozen
@@ -101,7 +97,9 @@ class Assembly(Generic[S]):
     telemetry: Telemetry | None = field(kw_only=True, default=None)
     _warm: WarmUp = field(factory=WarmUp, eq=False, repr=False)
     _keeper: Keeper | None = field(
-        init=False, repr=False, default=Factory(_keeper_of, takes_self=True)
+        init=False,
+        repr=False,
+        default=Factory(lambda own: keeper_of(own.journal, own.claim_s), takes_self=True),
     )
     has_toolset: bool = field(
         init=False, repr=False, default=Factory(lambda own: has_toolset(own.tools), takes_self=True)
@@ -111,10 +109,6 @@ class Assembly(Generic[S]):
         output = self.spec.output
         offers = bool(self.spec.tools) or not (output is None or output.is_native(tools=False))
         require_chat_generator(self.chat_generator, tools=offers)
-
-    def with_listener(self, tell: Callable[[Event], object]) -> Assembly[S]:
-        """The same, with a function that is told each event that changes a run."""
-        return evolve(self, observers=(*self.observers, observing(tell)))
 
     def warm_up(self) -> None:
         """Have every part load what it needs that has a method for it, once."""
@@ -137,7 +131,7 @@ class Assembly(Generic[S]):
     ) -> Steps[RunHandle[S]]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
         begun = self._begin(request, streaming_callback, after, thread_id)
-        return alone_in(self.keeper, thread_id, begun)
+        return alone_in(self.keeper, thread_id, begun) if thread_id else begun
 
     def _begin(self, request: RunRequest[S], *given: Any) -> Steps[RunHandle[S]]:
         if (snapshot := request.snapshot) is not None:
@@ -149,11 +143,15 @@ class Assembly(Generic[S]):
         options, run_id = request.generation_kwargs or {}, request.run_id or self.chance.new_id()
         thread = None if thread_id is None else Thread(self.journal, thread_id)
         ended = None if thread is None else partial(thread.end, spec, after)
-        last = (yield from answer(self.journal, ended)) if ended else (after, -inf)
-        opening, messages = continued(spec, last[0], conversation_of(request.messages))
+        before, began = (yield from answer(self.journal, ended)) if ended else (after, -inf)
+        opening, messages = spec, conversation_of(request.messages)
+        if before is not None or spec.system_prompt:
+            opening, messages = continued(spec, before, messages)
         require_keys(request.state, spec.state.fields)
         require_said(messages, opening, request.state)
-        leg = first_leg(self.telemetry, self.name, run_id, thread_id, self.journal)
+        leg = None
+        if self.telemetry is not None:
+            leg = first_leg(self.telemetry, self.name, run_id, thread_id, self.journal)
         new = start(
             *(opening, messages),
             run_id=run_id,
@@ -162,9 +160,11 @@ class Assembly(Generic[S]):
             at=self.clock.now() if spec.is_timed else None,
             nonce=self.chance.new_id() + ("" if leg is None else leg.mark),
             started_by=request.started_by,
+            labels=labels_of(messages),
         )
-        begun = (Loaded(behind(new, last[0], messages), 0), streaming_callback, request.break_point)
-        return (yield from self._begun(spec, *begun, leg, thread, last[1]))
+        at = Loaded(new if before is None else behind(new, before), 0)
+        ports = streaming_callback, request.break_point, leg
+        return (yield from self._begun(spec, at, *ports, thread, began))
 
     def _taken_up(
         self,
@@ -176,16 +176,7 @@ class Assembly(Generic[S]):
     ) -> Steps[RunHandle[S]]:
         """A run that goes on from a snapshot, which has all that is said of a new one."""
         spec, names = self._chosen(request.tools)
-        require_nothing_else(
-            after=after,
-            thread_id=thread_id,
-            messages=request.messages,
-            tools=names,
-            generation_kwargs=request.generation_kwargs,
-            system_prompt=request.system_prompt,
-            started_by=request.started_by,
-            **request.state,
-        )
+        require_nothing_else(request, after=after, thread_id=thread_id, tools=names)
         stored, ports = snapshot_from(snapshot), (self.journal, self.clock, self.chance)
         take_up = partial(taken_up, spec, stored, request.run_id, *ports, self.approvers)
         at = yield from answer(self.journal, take_up)
@@ -236,24 +227,32 @@ class Assembly(Generic[S]):
         behind_s: float = -inf,
     ) -> Steps[RunHandle[S]]:
         """A new run, of a conversation where there is a thread, whose last run began `behind_s`."""
-        lease = yield from claim_new(self.keeper, self.journal, at.run.id)
-
-        def begin() -> Steps[RunHandle[S]]:
+        keeper, lease = self.keeper, None
+        if keeper is not None:
+            try:
+                lease = yield from keeper.take_steps(at.run.id, is_new=True)
+            except RunBusyError:
+                yield from require_absent(self.required_journal, at.run.id)
+                raise
+        try:
             ports = streaming_callback, break_point, lease, leg
             handle = self._handle(spec, at, *ports, thread.thread_id if thread else "")
             if handle.recorder is not None:
                 yield from handle.recorder.begin(at.run, behind_s)
             if thread is not None:
                 yield from answer(self.journal, partial(thread.require_begun, at.run.id))
-            return handle
-
-        return (yield from given_back_on_failure(lease, begin()))
+        except BaseException:  # or whoever keeps the error keeps the run
+            if lease is not None:
+                yield from lease.release_steps()
+            raise
+        return handle
 
     @property
     def keeper(self) -> Keeper | None:
         """Who claims runs for this process; a fork has one of its own."""
-        known = self._keeper
-        return known if known is None or known.pid == os.getpid() else _keeper_of(self)
+        if self._keeper is None or self._keeper.pid == os.getpid():
+            return self._keeper
+        return keeper_of(self.journal, self.claim_s)
 
     @property
     def current_spec(self) -> AgentSpec[S]:
@@ -267,10 +266,18 @@ class Assembly(Generic[S]):
         self, tools: Tools[S] | Sequence[str] | None
     ) -> tuple[AgentSpec[S], tuple[str, ...] | None]:
         """The rules of a run that gets these tools; and their names, if it only uses some."""
+        if tools is None and not self.has_toolset:
+            return self._ready_spec, None
         self._warm(*toolsets_in(tools))
         spec, names = choose_tools(self.current_spec, tools)
         self._warm(*self._parts(spec))
         return spec, names
+
+    @cached_property
+    def _ready_spec(self) -> AgentSpec[S]:
+        """The agent's own rules, once all parts are ready: from then on they stay so."""
+        self._warm(*self._parts(self.spec))
+        return self.spec
 
     @property
     def required_journal(self) -> Journal:
@@ -289,22 +296,24 @@ class Assembly(Generic[S]):
         leg: Leg | None = None,
         thread_id: str = "",
     ) -> RunHandle[S]:
-        tell = self.streaming_callback
         if streaming_callback is not None:
             require_callback(streaming_callback)
-            tell = streaming_callback
+        tell = self.streaming_callback if streaming_callback is None else streaming_callback
         rules = with_inner(self.rules, spec) if spec.agents else self.rules
         holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
-        recorder = self._recorder(spec, at, thread_id, lease)
+        recorder = None
+        if self.journal is not None:
+            quiet = Listing(self.name, thread_id)
+            recorder = Recorder(self.journal, spec, self.clock, at, listing=quiet, lease=lease)
         performer = self.performer(spec, tell, lease)
+        performers = nested_performers(spec, performer)
+        observers = [*self.watching(spec, rules, performer.dispatcher), *logging_observers(at.run)]
+        if leg is not None:
+            performers, observers = measured(performers, leg, at.run), [*observers, leg.observe]
         session = Session(
             spec,
             at.run,
-            observers=[
-                *self.watching(spec, rules, performer.dispatcher),
-                *logging_observers(at.run),
-                *observers_of(leg),
-            ],
+            observers=observers,
             clock=self.clock,
             hold=holds,
             passed=at.passed,
@@ -315,17 +324,7 @@ class Assembly(Generic[S]):
         )
         if at.run.decisions:
             rules.tell(spec, at.run.decisions)
-        performers = measured(nested_performers(spec, performer), leg, at.run)
         return RunHandle(session, performers, holds, recorder, rules, lease, leg=leg)
-
-    def _recorder(
-        self, spec: AgentSpec[S], at: Loaded[S], thread_id: str, lease: Lease | None
-    ) -> Recorder | None:
-        """Who writes the run to the journal, if there is one."""
-        if self.journal is None:
-            return None
-        quiet = Listing(self.name, thread_id)
-        return Recorder(self.journal, spec, self.clock, at, listing=quiet, lease=lease)
 
     def performer(
         self, spec: AgentSpec[S], tell: StreamingCallback | None, lease: Lease | None
@@ -388,13 +387,12 @@ def inner_hooks_of(spec: AgentSpec[Any]) -> dict[tuple[str, ...], Sequence[Hook]
 
 def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
     parts = tool.assembly
-    marked = None if outer.dispatcher is None else outer.dispatcher.marked(tool.name)
     performer = evolve(
         outer,
         chat=parts.chat_generator,
         tools=parts.tool_executor,
         uis=parts.rules.askers,
-        streaming_callback=marked,
+        streaming_callback=outer.dispatcher and outer.dispatcher.marked(tool.name),
         price=parts.spec.limits.price or outer.price,
     )
     return nested_performers(parts.spec, performer)

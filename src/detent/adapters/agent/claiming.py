@@ -37,26 +37,19 @@ def claim(keeper: Keeper | None, run_id: str, *, take_over: bool) -> Steps[Lease
     return None if keeper is None else (yield from keeper.take_steps(run_id, take_over=take_over))
 
 
-def claim_new(keeper: Keeper | None, journal: Journal | None, run_id: str) -> Steps[Lease | None]:
-    """A claim on a run that is to be begun.
+def require_absent(journal: Journal, run_id: str) -> Steps[None]:
+    """Look whether a run that was to be begun, and that somebody drives, has been begun before.
 
     Raises:
-        RunExistsError: it is there.
-        RunBusyError: another process is about to begin it.
+        RunExistsError: it has.
         JournalError: the store cannot be asked.
     """
-    if keeper is None or journal is None:
-        return None
-    try:
-        return (yield from keeper.take_steps(run_id, is_new=True))
-    except RunBusyError:
-        entries = yield from answer(journal, lambda: list(journal.read(run_id)))
-        if entries:
-            raise RunExistsError(JournalConflictError(run_id, 0, len(entries))) from None
-        raise
+    entries = yield from answer(journal, lambda: list(journal.read(run_id)))
+    if entries:
+        raise RunExistsError(JournalConflictError(run_id, 0, len(entries))) from None
 
 
-def alone_in(keeper: Keeper | None, thread_id: str | None, steps: Steps[T]) -> Steps[T]:
+def alone_in(keeper: Keeper | None, thread_id: str, steps: Steps[T]) -> Steps[T]:
     """The steps, while nobody else, in any process, begins a run of this thread.
 
     RULE: whoever looks for the end of a thread and begins a run behind it has the claim called
@@ -67,7 +60,7 @@ def alone_in(keeper: Keeper | None, thread_id: str | None, steps: Steps[T]) -> S
         RunBusyError: somebody else has been about to for long.
         JournalError: the store cannot be asked.
     """
-    if keeper is None or not thread_id:
+    if keeper is None:
         return (yield from steps)
     for _ in range(BUSY_TRIES):
         try:

@@ -230,17 +230,8 @@ def _is_history(messages: Sequence[ChatMessage]) -> bool:
     return is_prompted and any(one.role is ChatRole.ASSISTANT for one in messages)
 
 
-def behind(
-    run: Run[S], before: AgentResult[Any, Any] | None, messages: Sequence[ChatMessage]
-) -> Run[S]:
-    """The run, which begins with what the one before it has read, and has spent of budgets.
-
-    Raises:
-        ValueError: the labels of one of the new messages are none.
-    """
-    run = labelled(run, labels_of(messages))
-    if before is None:
-        return run
+def behind(run: Run[S], before: AgentResult[Any, Any]) -> Run[S]:
+    """The run, which begins with what the one before it has read, and has spent of budgets."""
     run = labelled(run, labels_of(before.run.unread))
     return evolve_run(labelled(run, before.run.labels), spent=before.run.spent)
 

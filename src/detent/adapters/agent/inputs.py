@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from attrs import evolve
 
+from detent.adapters.agent.options import RunRequest
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.hooks import Hook
 from detent.core.errors import StateError
@@ -247,8 +248,10 @@ def require_keys(state: Mapping[str, object], keys: Collection[str]) -> None:
             )
 
 
-def require_nothing_else(**parameters: object) -> None:
+def require_nothing_else(request: RunRequest[Any], **others: object) -> None:
     """A stored run goes on as it was begun: raise ValueError for what would change it."""
+    own = ("messages", "generation_kwargs", "system_prompt", "started_by")
+    parameters = {**others, **{name: getattr(request, name) for name in own}, **request.state}
     if named := [name for name, value in parameters.items() if value]:
         raise ValueError(
             f"a snapshot goes on with its own messages, options and state; leave out "

@@ -14,20 +14,13 @@ from detent.adapters.drivers.steps import Steps, answer
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Run
 from detent.ports.journal import Journal
-from detent.ports.observer import Observer
 from detent.ports.telemetry import Drive, Leg, Telemetry
 
 
 def first_leg(
-    telemetry: Telemetry | None,
-    agent: str,
-    run_id: str,
-    thread_id: str | None,
-    journal: Journal | None,
-) -> Leg | None:
+    telemetry: Telemetry, agent: str, run_id: str, thread_id: str | None, journal: Journal | None
+) -> Leg:
     """The first leg of a new run."""
-    if telemetry is None:
-        return None
     return telemetry.begin(Drive(agent, run_id, thread_id or run_id, redact=_redact_of(journal)))
 
 
@@ -47,17 +40,10 @@ def later_leg(
     return telemetry.begin(Drive(agent, run.id, conversation_id, run.nonce, asked_at, redact))
 
 
-def measured(performers: NestedPerformers, leg: Leg | None, run: Run[Any]) -> NestedPerformers:
+def measured(performers: NestedPerformers, leg: Leg, run: Run[Any]) -> NestedPerformers:
     """The performers of a run, measured by its leg from here on."""
-    if leg is None:
-        return performers
     leg.take_up(run)
     return MeasuredPerformers(performers.own, performers.agents, leg=leg)
-
-
-def observers_of(leg: Leg | None) -> tuple[Observer, ...]:
-    """Who watches a run for its leg."""
-    return () if leg is None else (leg.observe,)
 
 
 def _history(journal: Journal | None, run: Run[Any]) -> tuple[str, Mapping[CallRef, float]]:

@@ -7,6 +7,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack
 
 from attrs import field, frozen
+from attrs.validators import optional
 
 from detent.core.state.typevars import S
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def _is_break_point(request: object, attribute: object, value: Any) -> None:
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    if value is not None and not all(map(callable, value if is_list else [value])):
+    if not all(map(callable, value if is_list else [value])):
         raise TypeError(
             "break_point must be a Breakpoint, a function of the run and an effect, or a list of "
             f"them, got {value!r:.80}"
@@ -42,13 +43,11 @@ THREADS = "\x1fthread "
 
 
 def _is_dict(request: object, attribute: object, value: Any) -> None:
-    if not (value is None or isinstance(value, Mapping)):
+    if not isinstance(value, Mapping):
         raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
 
 
 def _is_run_id(request: object, attribute: object, value: Any) -> None:
-    if value is None:
-        return
     if not isinstance(value, str):
         raise TypeError(f"run_id must be a text, got {value!r:.80}")
     if not value or value.encode(errors="replace").decode() != value:
@@ -67,12 +66,12 @@ class RunRequest(Generic[S]):
     """
 
     messages: Messages
-    break_point: BreakPoints | None = field(validator=_is_break_point)
+    break_point: BreakPoints | None = field(validator=optional(_is_break_point))
     snapshot: AgentSnapshot | Mapping[str, Any] | str | None
-    generation_kwargs: Mapping[str, object] | None = field(validator=_is_dict)
+    generation_kwargs: Mapping[str, object] | None = field(validator=optional(_is_dict))
     system_prompt: str | None
     tools: Tools[S] | Sequence[str] | None
-    run_id: str | None = field(validator=_is_run_id)
+    run_id: str | None = field(validator=optional(_is_run_id))
     state: Mapping[str, object]
     started_by: str | None = None
 

@@ -147,7 +147,7 @@ class RunStreams(Generic[S, T]):
 
         if not self._assembly.is_warm:
             yield Wait(self._assembly.warm_up)
-        begin = self._assembly.with_listener(tell).begin(request, tell, after, thread_id)
+        begin = observed(self._assembly, tell).begin(request, tell, after, thread_id)
         return (yield from begin)
 
     def _resume_watched(
@@ -164,5 +164,14 @@ class RunStreams(Generic[S, T]):
         if not self._assembly.is_warm:
             yield Wait(self._assembly.warm_up)
         parts = (run_id, tell, break_point, tools)
-        begin = self._assembly.with_listener(tell).resume(*parts, take_over=take_over)
+        begin = observed(self._assembly, tell).resume(*parts, take_over=take_over)
         return (yield from begin)
+
+
+def observed(assembly: Assembly[S], tell: Callable[[Event], object]) -> Assembly[S]:
+    """The same, with a function that is told each event that changes a run."""
+    from attrs import evolve
+
+    from detent.adapters.drivers.observations import observing
+
+    return evolve(assembly, observers=(*assembly.observers, observing(tell)))

@@ -10,8 +10,9 @@ from typing import Any, Generic, NoReturn, TypeAlias
 
 from attrs import define, field
 
-from detent.adapters.drivers.session import NEWS, Halt, Landed, News, Session
-from detent.adapters.drivers.steps import in_event_loop
+from detent.adapters.drivers.session import Halt, Landed, Session
+from detent.adapters.drivers.shared_run import NEWS, News
+from detent.adapters.drivers.steps import NO_STEPS, in_event_loop
 from detent.adapters.system.hearing import Listen, tell_loop
 from detent.core.run.effects import Effect, RunTool
 from detent.core.run.events import Event
@@ -134,7 +135,8 @@ class _Desk(Generic[S]):
             await self._back(self._own)
             return
         steps = self.session.land_steps(effect, came)
-        await in_event_loop(steps, is_paced=self.session.waits)
+        if steps is not NO_STEPS:
+            await in_event_loop(steps, is_paced=self.session.waits)
         del came, steps  # as above
 
     async def _back(self, own: _Own) -> None:
@@ -169,9 +171,14 @@ class _Desk(Generic[S]):
 
 async def _taken(session: Session[S]) -> list[Effect]:
     """What is to be begun. Who is cancelled by then begins none of it, and says so."""
-    known = set(session.under_way)
+    known, steps = tuple(session.under_way), session.take_steps()
     try:
-        return await in_event_loop(session.take_steps())
+        try:
+            wait = next(steps)
+        except StopIteration as end:  # nothing is waited for: the usual case, and the quick one
+            taken: list[Effect] = end.value
+            return taken
+        return await in_event_loop(steps, wait)
     except asyncio.CancelledError:
         fresh = [one for key, one in session.under_way.items() if key not in known]
         never = [(one, session.never_ran(one)) for one in fresh if isinstance(one, RunTool)]

@@ -27,10 +27,10 @@ from detent.ports.claims import (
     claims_of,
     given_back,
     is_held,
-    is_sure,
     next_claim,
     stands_of,
     submit_swap_of,
+    sure_for,
 )
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalError
@@ -61,8 +61,9 @@ class Lease:
     @property
     def is_sure(self) -> bool:
         """Whether the run is ours, and nobody can have seen its claim lapse."""
-        is_ours = _DRIVEN.get((self.claim.owner, self.run_id)) is self and not self.is_released
-        return is_ours and self._keeper.is_sure_of(self.claim)
+        if self.is_released or _DRIVEN.get((self.claim.owner, self.run_id)) is not self:
+            return False
+        return self._keeper.is_sure_of(self.claim)
 
     @property
     def may_begin(self) -> bool:
@@ -71,7 +72,8 @@ class Lease:
         Raises:
             JournalError: the store cannot be asked.
         """
-        return self.is_sure and self._keeper.stands(self)
+        stands = self._keeper.stands
+        return self.is_sure and (stands is None or stands(self.run_id, self.claim))
 
     def require(self) -> None:
         """Make sure of the claim: it may have lapsed, or been given back, and is then taken anew.
@@ -120,16 +122,19 @@ class Keeper:
         renews: bool = True,
     ) -> None:
         self._claims = claims
-        self._stands = stands_of(claims)
+        self.stands = stands_of(claims)
+        """Whether a claim is in the store, where that costs nothing to see."""
+        self._submit_swap = submit_swap_of(claims)
         self.is_shared = claims.is_shared
         self._time_s = time_s if claims.is_shared else FOREVER
+        self._sure_s = sure_for(self._time_s)
         self._renews = renews and claims.is_shared
         self._clock = SystemClock() if clock is None else clock
         self._last = -inf
         self._lock = RLock()  # what is held; nobody asks the store behind it
         self._renewing = RLock()  # who we are; nobody waits for it who is sure
         self._held: dict[str, tuple[ReferenceType[Lease] | None, Claim]] = {}
-        self._known: tuple[Owner, float, float] | None = None  # who we are, and as of when
+        self._known: tuple[Owner, float, float] | None = None  # who we are, and how long
         self._late = LateOwners(self._time_s)
         self._thread: Thread | None = None
         self.pid = os.getpid()
@@ -187,10 +192,6 @@ class Keeper:
         if known is None or known[0].id != claim.owner or self.pid != os.getpid():
             return False
         return not self.is_shared or self._is_sure(known)  # in memory, nothing lapses
-
-    def stands(self, lease: Lease) -> bool:
-        """Whether the claim is in the store, as far as that costs nothing to see."""
-        return self._stands is None or self._stands(lease.run_id, lease.claim)
 
     def claim_anew(self, lease: Lease, *, is_renewal: bool = False) -> None:
         """As `Lease.require` says; one that was given back stays so if `is_renewal`.
@@ -331,8 +332,7 @@ class Keeper:
         swap: tuple[str, Claim | None, Claim] = (run_id, was, now)
         if not self.is_shared:
             return self._claims.swap(*swap)
-        submit = submit_swap_of(self._claims)
-        begin = None if submit is None else partial(submit, *swap)
+        begin = None if self._submit_swap is None else partial(self._submit_swap, *swap)
         is_put: bool = yield Wait(partial(self._claims.swap, *swap), begin)
         return is_put
 
@@ -355,8 +355,8 @@ class Keeper:
             raise RunBusyError(run_id, found, owner)
 
     def _is_sure(self, known: tuple[Owner, float, float]) -> bool:
-        _, at, ran = known
-        return is_sure(max(self._clock.now() - at, run_time() - ran), self._time_s)
+        _, until, ran_until = known
+        return self._clock.now() < until and run_time() < ran_until
 
     def _sure_owner(self) -> Owner:
         """Who we are: somebody new where our claims may have lapsed."""
@@ -374,7 +374,7 @@ class Keeper:
         at, ran = self._clock.now(), run_time()
         owner = this_process(owner_id, at + self._time_s)
         self._claims.keep(owner)
-        self._known = owner, at, ran
+        self._known = owner, at + self._sure_s, ran + self._sure_s
         return owner
 
 

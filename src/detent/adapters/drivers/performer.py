@@ -25,7 +25,11 @@ from detent.adapters.drivers.judging import judge
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
-from detent.adapters.system.threads_and_loops import in_a_thread, in_background
+from detent.adapters.system.threads_and_loops import (
+    await_in_background,
+    in_a_thread,
+    in_background,
+)
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.run.approval import Ask
 from detent.core.run.effects import (
@@ -54,7 +58,7 @@ from detent.core.tools.invocation import Invocation
 from detent.core.tools.masking import with_secrets_marked
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
-from detent.core.values.frozen import thaw
+from detent.core.values.frozen import ATOMS, thaw
 from detent.ports.approvers import Authenticator
 from detent.ports.chat import (
     AsyncChatGenerator,
@@ -104,6 +108,11 @@ class EffectPerformer:
     listener: PieceListener | None = None
     dispatcher: CallbackDispatcher | None = field(
         init=False, repr=False, default=Factory(_dispatcher_of, takes_self=True)
+    )
+    is_heard: bool = field(
+        init=False,
+        repr=False,
+        default=Factory(lambda own: bool(own.dispatcher or own.listener), takes_self=True),
     )
     _stops: dict[EffectKey, Stop] = field(factory=dict, init=False, repr=False)
 
@@ -167,7 +176,7 @@ class EffectPerformer:
         self._stops.setdefault(effect.key, Stop()).set()
 
     def _ask(self, effect: AskModel) -> Event:
-        pieces = self._pieces(effect, None)
+        pieces = self._pieces(effect, None) if self.is_heard else None
         stop = self._stops.setdefault(effect.key, Stop())
         if pieces is not None:
             stop.then(pieces.end)
@@ -182,7 +191,7 @@ class EffectPerformer:
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
-        pieces = self._pieces(effect, asyncio.get_running_loop())
+        pieces = self._pieces(effect, asyncio.get_running_loop()) if self.is_heard else None
         try:
             if hasattr(self.chat, "run_async"):
                 reply = require_reply(await self._asked(effect, pieces), self.chat)
@@ -199,9 +208,10 @@ class EffectPerformer:
 
     def _answer(self, effect: AskModel, pieces: AttemptStream | None, stop: Stop) -> ChatReply:
         if not hasattr(self.chat, "run"):
-            return _awaited(self._answer_async(effect, pieces), stop)
+            return await_in_background(self._answer_async(effect, pieces), stop)
         with stop:
-            reply = cast(ChatGenerator, self.chat).run(
+            chat: Any = self.chat
+            reply = chat.run(
                 effect.messages,
                 tools=effect.tools,
                 generation_kwargs=effect.generation_kwargs,
@@ -225,7 +235,7 @@ class EffectPerformer:
     def _pieces(
         self, effect: AskModel, loop: asyncio.AbstractEventLoop | None
     ) -> AttemptStream | None:
-        """Where the pieces of an answer go; None where nobody listens."""
+        """Where the pieces of an answer go, if anybody listens."""
         if self.dispatcher is not None:
             self.dispatcher.loop = loop
         told = both_told(self.dispatcher, self.listener, effect.key)
@@ -276,12 +286,15 @@ class EffectPerformer:
             del self._stops[effect.key]
 
     def _execute(self, tool: Tool, arguments: Mapping[str, object], stop: Stop) -> object:
-        is_async = tool.signature.is_async or not hasattr(self.tools, "execute")
-        if is_async and hasattr(self.tools, "execute_async"):
-            value: object = cast(AsyncToolExecutor, self.tools).execute_async(tool, arguments)
+        tools: Any = self.tools
+        is_async = tool.signature.is_async or not hasattr(tools, "execute")
+        if is_async and hasattr(tools, "execute_async"):
+            value: object = tools.execute_async(tool, arguments)
         else:
-            value = cast(ToolExecutor, self.tools).execute(tool, arguments)
-        return _awaited(value, stop) if isawaitable(value) else value
+            value = tools.execute(tool, arguments)
+        if type(value) in ATOMS:  # most are: to ask whether it can be awaited takes far longer
+            return value
+        return await_in_background(value, stop) if isawaitable(value) else value
 
     async def _run_async(self, effect: RunTool) -> Event:
         if not (self.lease is None or self.lease.may_begin):
@@ -328,20 +341,8 @@ class EffectPerformer:
         return ClockTicked(max(self.clock.now(), effect.at), self.chance())
 
 
-def _awaited(awaitable: Awaitable[T], stop: Stop) -> T:
-    """What an awaitable gives, awaited in the background and cancelled when `stop` is set."""
-    future = in_background(awaitable)
-    stop.then(future.cancel)
-    try:
-        return future.result()
-    finally:
-        stop.forget(future.cancel)
-        future.cancel()  # does nothing unless the waiting itself was interrupted
-        del future  # or an error in it would hold itself, by way of this frame
-
-
 def _invocation(effect: RunTool | Reconcile, lease: Lease | None = None) -> Invocation:
-    epoch = 0 if lease is None else lease.epoch
+    epoch = 0 if lease is None else lease.claim.epoch
     return Invocation(effect.tool, effect.call, effect.state, effect.idempotency_key, epoch)
 
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from math import inf, nextafter
 from threading import Event as Flag
 from types import MappingProxyType
@@ -15,8 +14,8 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from detent.adapters.drivers.company.forks import require_own
-from detent.adapters.drivers.company.identity import require_same
+from detent.adapters.drivers.company.forks import ForkedRunError
+from detent.adapters.drivers.company.identity import is_kept, require_same
 from detent.adapters.drivers.company.interruptions import INTERRUPTIONS, shown
 from detent.adapters.drivers.company.listings import listing_of
 from detent.adapters.drivers.company.marks import is_awaited, outcomes_of
@@ -59,7 +58,6 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalError,
     JournalUnavailableError,
-    as_kept,
     submit_of,
     with_data,
 )
@@ -132,6 +130,7 @@ class Recorder:
         self._is_guarded = lease is None or claims is None or guards_appends(claims)
         self._quiet = listing
         self._listed: Listing | None = None  # as far as this recorder knows
+        self._ear: Ear | None = None
 
     @property
     def length(self) -> int:
@@ -140,7 +139,12 @@ class Recorder:
 
     def listen(self, run_id: str, tell: Callable[[], object]) -> Ear:
         """Have `tell` called, in any thread, when somebody else has written to the run."""
-        return listen(self._journal, run_id, tell, self)
+        self._ear = listen(self._journal, run_id, tell, self)
+        return self._ear
+
+    def write_in_place(self) -> None:
+        """From now on, write in the thread that records: it belongs to the run, and may wait."""
+        self._submit = None
 
     def begin(self, run: Run[Any], behind_s: float = -inf) -> Steps[None]:
         """Write down a run to which nothing has happened yet, as begun later than `behind_s`.
@@ -290,7 +294,8 @@ class Recorder:
         at: float | None = None,
     ) -> Steps[None]:
         """Write entries; then this recorder knows that they are there, and `known` as well."""
-        require_own(run.id, self._pid)
+        if self._pid != os.getpid():
+            raise ForkedRunError(run.id, self._pid)
         at, status = self._clock.now() if at is None else at, status_of(run)
         listing, change = self._listed, None
         if run.labels != self._quiet.labels:  # and so what is listed is not this one any more
@@ -298,16 +303,16 @@ class Recorder:
         if may_wait or listing is not self._quiet:
             listing = listing_of(self._spec, run, self._quiet)
             change = None if listing == self._listed else listing
-        entries = [
-            Entry(place, at, kind, status, MappingProxyType(data))
-            for place, (kind, data) in enumerate(new, self._length)
-        ]
-        if change is not None:
-            entries[-1] = evolve(entries[-1], listing=change)
-        if self._length and self._lease is not None:  # a new run has none that could be lost
-            entries[0] = evolve(entries[0], claim=self._lease.claim)
+        # a new run has no claim that could be lost
+        claim = self._lease.claim if self._length and self._lease is not None else None
+        entries, length = list[Entry](), self._length
+        for kind, data in new:  # made whole at once: to evolve one takes four times as long
+            listed, body = change if len(entries) == len(new) - 1 else None, MappingProxyType(data)
+            entries.append(Entry(length, at, kind, status, body, listed, claim))
+            length += 1
+            claim = None  # the first one names it
         append: Append = (run.id, entries, checkpoint)
-        after = self._length + len(entries), listing, known
+        after = length, listing, known
         if self._submit is None and self._is_guarded:
             try:
                 self._journal.append(*append)
@@ -315,8 +320,7 @@ class Recorder:
                 return self._write_steps(run, append, after)
             except (*INTERRUPTIONS, GeneratorExit) as error:
                 return self._write_steps(run, append, after, error)
-            self._take_in(after)
-            announce(run.id, self)
+            self._take_in(run.id, after)
             return NO_STEPS
         return self._write_steps(run, append, after)
 
@@ -343,7 +347,8 @@ class Recorder:
                 if left_s <= 0:
                     raise
             except JournalConflictError:
-                if is_repeated and (yield from answer(self._journal, partial(self._has, append))):
+                kept = partial(is_kept, self._journal, *append[:2])
+                if is_repeated and (yield from answer(self._journal, kept)):
                     break
                 raise
             except INTERRUPTIONS as error:
@@ -358,8 +363,7 @@ class Recorder:
             pause_s = min(pause_s * 2, LAST_PAUSE_S)
         if interruption is not None:
             self.interruptions.append(shown(interruption))
-        self._take_in(after)
-        announce(append[0], self)
+        self._take_in(append[0], after)
 
     def _appending(self, run: Run[Any], append: Append) -> Steps[None]:
         """Append once. A claim that is gone is no harm where the run is the same.
@@ -386,13 +390,9 @@ class Recorder:
         begin = None if submit is None else partial(submit, *append)
         return Wait(partial(self._journal.append, *append), begin)
 
-    def _take_in(self, after: _Knowledge) -> None:
+    def _take_in(self, run_id: str, after: _Knowledge) -> None:
         self._length, self._listed, known = after
         if known is not None:
             self._known, self._enough = known
-
-    def _has(self, append: Append) -> bool:
-        """Whether the journal has these entries at their place."""
-        run_id, entries, _ = append
-        found = self._journal.read(run_id, entries[0].position)
-        return list(islice(found, len(entries))) == list(as_kept(self._journal, entries))
+        if self._ear is None or not self._ear.is_alone:
+            announce(run_id, self)

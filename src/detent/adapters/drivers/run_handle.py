@@ -142,10 +142,13 @@ class RunHandle(Generic[S]):
 
         performer = self.performer.quickest
         try:
-            self.session.feed(*self.opening)
+            if self.recorder is not None:
+                self.recorder.write_in_place()
+            if self.opening:
+                self.session.feed(*self.opening)
             pay, drop, listen = performer.perform, performer.drop, self._listen()
             drive(self.session, pay, drop=drop, inbox=inbox, listen=listen)
-            return self.result(raises=raises)
+            return at_once(self._result_steps(raises=raises))
         finally:
             self._leave()
 
@@ -158,7 +161,8 @@ class RunHandle(Generic[S]):
             dispatcher.loop = asyncio.get_running_loop()
         performer = self.performer.quickest
         try:
-            await in_event_loop(self.session.feed_steps(*self.opening))
+            if self.opening:
+                await in_event_loop(self.session.feed_steps(*self.opening))
             pay, listen = performer.perform_async, self._listen()
             await drive_async(self.session, pay, inbox=inbox, listen=listen)
             if dispatcher is not None:

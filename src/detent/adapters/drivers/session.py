@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from attrs import frozen
 
 from detent.adapters.control.breakpoints import NO_HOLD
-from detent.adapters.drivers.fold import Fold, Missed, Record
+from detent.adapters.drivers.hooked import HooksAround
+from detent.adapters.drivers.shared_run import Changes, Missed, News, Record, SharedRun
 from detent.adapters.drivers.steps import NO_STEPS, Steps, at_once
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.holds import Hold, place_of
-from detent.core.control.hooks import Hook, HookError, incoming, outgoing
+from detent.core.control.hooks import Hook, HookError, sent_back
+from detent.core.control.rebase import Folded
 from detent.core.machine.beginning import lapse_of, may_begin
-from detent.core.machine.delegation import nested_run, wrap_event
+from detent.core.machine.delegation import wrap_event
 from detent.core.machine.due import due
+from detent.core.machine.step import step
 from detent.core.run.effects import AskHuman, AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
-from detent.core.run.events import CallRewritten, Event, ToolNeverRan, ToolStarted
+from detent.core.run.events import CallRewritten, Event, ToolStarted
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
@@ -33,7 +36,6 @@ SILENT = ("limit", "expiry")
 WAITS = (AskHuman, WaitUntil)
 """What does no work: whoever goes on with the run waits for the same human, or the same time."""
 
-
 Landed: TypeAlias = tuple[Effect, Event | BaseException | None]
 """What came of an effect."""
 
@@ -47,15 +49,7 @@ class Halt:
     """
 
 
-@frozen
-class News:
-    """Put into an inbox: others have written to the run. It is no event; what they wrote is."""
-
-
-NEWS = News()
-
-
-class Session(Generic[S]):
+class Session(SharedRun[S]):
     """Holds a run and knows which of its effects are under way.
 
     A loop does three things, in any order and as often as it likes: `take` what is new and perform
@@ -97,21 +91,29 @@ class Session(Generic[S]):
         inner_hooks: Mapping[tuple[str, ...], Sequence[Hook]] | None = None,
     ) -> None:
         self.spec = spec
-        self._fold = Fold(spec, run, observers=observers, record=record, missed=missed, hooks=hooks)
+        self.folded = run
+        self._unsettled = []
+        self._observers = tuple(observers)
+        self._record = record
+        self._recording: Callable[[Changes], Steps[object]] | None
+        self._recording = getattr(record, "recording", None)
+        self._interrupted: list[BaseException] = getattr(record, "interruptions", [])
+        self._missed = missed
         self.waits = bool(getattr(record, "waits", False))
         self._clock = SystemClock() if clock is None else clock
         self._hold = hold
         self._passed = tuple(passed)
         self._hooks = tuple(hooks)
-        self._inner_hooks = dict(inner_hooks or {})
-        self._has_hooks = bool(self._hooks or self._inner_hooks)
+        has_hooks = bool(hooks or inner_hooks)
+        self._around = HooksAround(self._hooks, dict(inner_hooks or {})) if has_hooks else None
         self.open()
 
     @property
     def run(self) -> Run[S]:
         """The run, as it is recorded."""
-        at_once(self._fold.settle_steps())
-        return self._fold.run
+        if self._unsettled:
+            at_once(self._settle())
+        return self.folded
 
     def open(self) -> None:
         """Begin a loop: nothing is under way, and what an earlier one left is offered again."""
@@ -122,13 +124,20 @@ class Session(Generic[S]):
         self._raised: tuple[BaseException, ...] = ()
         self._answers: tuple[Event, ...] = ()
         self._void: tuple[Effect, ...] = ()
-        self._fold.is_behind = False
+        self.has_void = False  # and so it costs a look
+        self._is_behind = False
         self._rewritten: tuple[EffectKey, ...] = ()  # the calls that hooks have changed
         self._is_halted = False  # nothing new is begun in this loop
 
     def take(self) -> list[Effect]:
         """As `take_steps`, blocking."""
-        return at_once(self.take_steps())
+        steps = self.take_steps()
+        try:
+            wait = next(steps)
+        except StopIteration as end:  # nothing is waited for: the usual case, and the quick one
+            taken: list[Effect] = end.value
+            return taken
+        return at_once(steps, wait)
 
     def take_steps(self) -> Steps[list[Effect]]:
         """The effects that are owed and not under way yet; from now on they are.
@@ -159,26 +168,26 @@ class Session(Generic[S]):
         kept = {key: one for key, one in self.under_way.items() if key in owed}
         if len(kept) < len(self.under_way):
             self._void += tuple(one for key, one in self.under_way.items() if key not in kept)
+            self.has_void = True
         self.under_way = kept
 
     def _begun(self) -> Steps[dict[EffectKey, Effect]]:
-        if self._has_hooks or self._hold is not NO_HOLD:
-            # they are asked about what is owed to the run as it is recorded
-            yield from self._fold.settle_steps()
+        if self._unsettled and (self._around is not None or self._hold is not NO_HOLD):
+            yield from self._settle()  # they are asked about the run as it is recorded
         fresh = self._fresh()
-        if self._has_hooks:
-            sent = {key: self._sent(key, effect) for key, effect in fresh.items()}
-            fresh = {key: effect for key, effect in sent.items() if effect is not None}
+        if self._around is not None:
+            fresh = self._sent(self._around, fresh)
         is_more_owed = False
         for effect in fresh.values():
             if isinstance(effect, RunTool):
                 is_more_owed |= self._start(effect)
-        yield from self._fold.settle_steps()
-        if not (is_more_owed or self._fold.is_behind):
+        if self._unsettled:
+            yield from self._settle()
+        if not (is_more_owed or self._is_behind):
             self.under_way |= fresh
             return fresh
-        if self._fold.is_behind:  # a tool whose start came too late must not run
-            owed = {effect.key for effect in due(self.spec, self._fold.run)}
+        if self._is_behind:  # a tool whose start came too late must not run
+            owed = {effect.key for effect in due(self.spec, self.folded)}
             fresh = {key: effect for key, effect in fresh.items() if key in owed}
         fresh = {  # in the place of a call of an agent stands what that owes
             key: effect
@@ -189,50 +198,44 @@ class Session(Generic[S]):
         fresh |= yield from self._begun()  # in the course of which people may speak as well
         return {key: effect for key, effect in fresh.items() if key in self.under_way}
 
-    def _sent(self, key: EffectKey, effect: Effect) -> Effect | None:
-        """The effect as the hooks want it; None where one of them has answered it, or failed."""
-        if place_of(effect) in self._rewritten:
-            return effect  # judged anew as they have made it
-        try:
-            hooks, run = self._hooks_of(effect)
-            sent = outgoing(hooks, effect, run)
-        except HookError as error:
-            self._raised += (error,)
-            self._left += (key,)
-            return None
-        if isinstance(sent, Effect):
-            return sent
-        self._rewritten += (place_of(effect),) if isinstance(sent, CallRewritten) else ()
-        self._answers += (wrap_event(effect.path, sent),)
-        return None
-
-    def _hooks_of(self, effect: Effect) -> tuple[Sequence[Hook], Run[Any]]:
-        """The hooks of the agent that the effect is for, and that agent's run."""
-        if not effect.path:
-            return self._hooks, self._fold.run
-        hooks = self._inner_hooks.get(tuple(at.tool_name for at in effect.path))
-        try:
-            run = self._fold.run
-            return (hooks, nested_run(run, effect.path)) if hooks else ((), run)
-        except LookupError:  # the agent has ended, or the whole run: what comes is not heard
-            return (), self._fold.run
+    def _sent(
+        self, around: HooksAround, fresh: Mapping[EffectKey, Effect]
+    ) -> dict[EffectKey, Effect]:
+        """The effects as the hooks want them, without those that one of them has answered."""
+        begun: dict[EffectKey, Effect] = {}
+        for key, effect in fresh.items():
+            sent: Effect | Event = effect
+            try:
+                if place_of(effect) not in self._rewritten:  # else it was judged as they made it
+                    sent = around.sent(effect, self.folded)
+            except HookError as error:
+                self._raised += (error,)
+                self._left += (key,)
+                continue
+            if isinstance(sent, Effect):
+                begun[key] = sent
+                continue
+            self._rewritten += (place_of(effect),) if isinstance(sent, CallRewritten) else ()
+            self._answers += (wrap_event(effect.path, sent),)
+        return begun
 
     def _start(self, effect: RunTool) -> bool:
         """Say that it begins; whether more is owed then: a wait, or what its agent owes."""
         is_timed = effect.tool.timeout_s is not None or isinstance(effect.tool, Delegate)
-        at, run = self._clock.now() if is_timed else None, self._fold.run
+        at, run = self._clock.now() if is_timed else None, self.folded
         if run.decisions and lapse_of(run, effect) is not None:
             at = self._clock.now()  # and where it may not begin then, it is judged anew
-            self._fold.is_behind |= not may_begin(self.spec, run, effect, at)
+            self._is_behind |= not may_begin(self.spec, run, effect, at)
         started = ToolStarted(effect.ref, effect.attempt, at)
-        self._fold.add(wrap_event(effect.path, started) if effect.path else started)
+        self._add(wrap_event(effect.path, started) if effect.path else started)
         return is_timed
 
     def _fresh(self) -> dict[EffectKey, Effect]:
-        self._fold.is_behind = False
-        self._raised += self._fold.interruptions()
+        self._is_behind = False
+        if self._interrupted:
+            self._take_interruptions()
         owed = {}
-        for effect in due(self.spec, self._fold.run):
+        for effect in due(self.spec, self.folded):
             owed[effect.key] = effect
         if self.under_way:
             self._keep(owed)
@@ -246,28 +249,18 @@ class Session(Generic[S]):
             known = self.under_way.keys() | self._left
             new = {key: one for key, one in owed.items() if key not in known}
         if self._hold is not NO_HOLD:
-            self.held = tuple(effect for effect in new.values() if self._must_wait(effect))
+            self.held = tuple(
+                effect
+                for effect in new.values()
+                if place_of(effect) not in self._passed and self._hold(self.folded, effect)
+            )
             new = {key: effect for key, effect in new.items() if effect not in self.held}
         return {} if self._raised else new
 
     def void(self) -> list[Effect]:
         """The effects that were under way and are no longer owed, each once: drop the work."""
-        void, self._void = self._void, ()
+        void, self._void, self.has_void = self._void, (), False
         return list(void)
-
-    def running(self) -> list[RunTool]:
-        """The tools that are under way. When a loop fails, hear these out.
-
-        Whoever goes on with the run, as its journal could not be written, would run them again.
-        """
-        owed = {effect.key for effect in due(self.spec, self._fold.run)}
-        begun = self.under_way.values()
-        return [one for one in begun if isinstance(one, RunTool) and one.key in owed]
-
-    def never_ran(self, effect: RunTool) -> ToolNeverRan:
-        """That an attempt has not begun whose start is recorded: nobody else can know that."""
-        may_lapse = lapse_of(self._fold.run, effect) is not None
-        return ToolNeverRan(effect.ref, effect.attempt, self._clock.now() if may_lapse else None)
 
     def put_back(self, effect: Effect) -> None:
         """Give back an effect that was taken and not begun."""
@@ -275,7 +268,8 @@ class Session(Generic[S]):
 
     def land(self, effect: Effect, came: Event | BaseException | None) -> None:
         """As `land_steps`, blocking."""
-        at_once(self.land_steps(effect, came))
+        if (steps := self.land_steps(effect, came)) is not NO_STEPS:
+            at_once(steps)
 
     def land_steps(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
         """Fold in what came of `effect`, unless it is no longer under way.
@@ -283,23 +277,17 @@ class Session(Generic[S]):
         Where that settles nothing (None, a decision that does not fit, an exception), the effect
         stays owed and is not offered again. An exception is kept for `close`.
         """
-        if self._has_hooks:
-            return self._land_as_recorded(effect, came)
+        if self._around is not None and self._unsettled:  # they are told of the run as recorded
+            return self._land_behind(effect, came)
         self._land(effect, came)
-        if not self._must_settle(effect):
+        if not (self._unsettled and (self.under_way or not isinstance(effect, REPEATABLE))):
             return NO_STEPS
-        steps = self._fold.settle_steps()
-        return self._settled(steps) if self._raised else steps
+        return self._settled(self._settle()) if self._raised else self._settle()
 
-    def _land_as_recorded(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
-        """As `land_steps`; the hooks are told of the run as it is recorded."""
-        yield from self._fold.settle_steps()
-        self._land(effect, came)
-        if self._must_settle(effect):
-            yield from self._settled(self._fold.settle_steps())
-
-    def _must_settle(self, effect: Effect) -> bool:
-        return bool(self.under_way) or not isinstance(effect, REPEATABLE)
+    def _land_behind(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
+        """As `land_steps`, once all is recorded that came before."""
+        yield from self._settle()
+        yield from self.land_steps(effect, came)
 
     def hear(self, items: Iterable[Event | Landed | Halt | News]) -> None:
         """As `hear_steps`, blocking."""
@@ -319,69 +307,87 @@ class Session(Generic[S]):
                     is_told = True
                 elif isinstance(item, tuple):
                     may_wait = may_wait and isinstance(item[0], REPEATABLE)
-                    if self._has_hooks:  # as above
-                        yield from self._fold.settle_steps()
+                    if self._around is not None:  # as above
+                        yield from self.settle_steps()
                     self._land(*item)
                 else:
                     may_wait = False
-                    self._fold.add(item)
+                    self._add(item)
         except BaseException:
-            yield from self._fold.settle_each_steps()
+            yield from self._settle_each()
             raise
         if self.under_way or not may_wait:
-            yield from self._settled(self._fold.settle_each_steps())
+            yield from self._settled(self._settle_each())
         if is_told:
-            yield from self._fold.news_steps()
-
-    def _settled(self, steps: Steps[None]) -> Steps[None]:
-        """Who has lost the run hears whose it is, and not that a position is taken."""
-        try:
-            yield from steps
-        except JournalConflictError:
-            lost = [one for one in self._raised if isinstance(one, RunBusyError)]
-            if not lost:
-                raise
-            raise lost[0] from None
-
-    def feed(self, *events: Event) -> None:
-        """As `feed_steps`, blocking."""
-        at_once(self.feed_steps(*events))
-
-    def feed_steps(self, *events: Event) -> Steps[None]:
-        """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
-        self._fold.add_all(events)
-        yield from self._fold.settle_steps()
+            yield from self._take_news()
 
     def _land(self, effect: Effect, came: Event | BaseException | None) -> None:
         key = effect.key
         if self.under_way.get(key) is not effect:
             return
         del self.under_way[key]
-        before = self._fold.run
+        before = self.folded
         try:
             if isinstance(came, BaseException):
                 self._raised += (came,)
                 if isinstance(came, RunBusyError) and isinstance(effect, RunTool):
                     never = self.never_ran(effect)
-                    self._fold.add(wrap_event(effect.path, never) if effect.path else never)
+                    self._add(wrap_event(effect.path, never) if effect.path else never)
             elif came is not None:
-                if self._has_hooks:
-                    hooks, run = self._hooks_of(effect)
-                    came = incoming(hooks, effect, came, run)
-                self._fold.add(wrap_event(effect.path, came) if effect.path else came)
+                if self._around is not None:
+                    came = self._around.heard(effect, came, before)
+                self._add(wrap_event(effect.path, came) if effect.path else came)
         except HookError as error:
             self._raised += (error,)
-        if self._fold.run is before:
+        if self.folded is before:
             self._left += (key,)
+
+    def _add(self, event: Event) -> None:
+        """Fold in an event, and what the hooks that guard the end of the run answer to that."""
+        before = self.folded
+        run = step(self.spec, before, event)
+        back = sent_back(self._hooks, run) if self._hooks and run is not before else None
+        self._unsettled.append((before, event, run))
+        if back is not None:
+            before, run = run, step(self.spec, run, back)
+            self._unsettled.append((before, back, run))
+        self.folded = run
 
     def settle_steps(self) -> Steps[None]:
         """Record what was left to be recorded with the next tools."""
-        return self._fold.settle_steps()
+        return self._settle() if self._unsettled else NO_STEPS
+
+    def _settle(self) -> Steps[None]:
+        """Record what has been folded in, and tell the observers; or it has not happened."""
+        folded, self._unsettled = self._unsettled, []
+        changes: Changes = ()
+        if self._record is not None:
+            changes = [(event, after) for before, event, after in folded if after is not before]
+        missed: Sequence[Folded[S]] = ()
+        try:
+            if changes and self._recording is not None:
+                yield from self._recording(changes)
+            elif changes and self._record is not None:
+                self._record(changes)
+        except JournalConflictError:
+            self._undo(folded[0][0])
+            if self._missed is not None:
+                missed = yield from self._missed(self.folded, [event for _, event, _ in folded])
+            if not missed:
+                raise
+        except BaseException:
+            self._undo(folded[0][0])
+            raise
+        if missed:
+            yield from self._rebased(folded, missed)
+        elif self._observers:  # most runs have none
+            self._tell(folded)
 
     def close(self) -> Run[S]:
         """End a loop: the run as it is. The first exception that landed is raised."""
         run = self.run
-        self._raised += self._fold.interruptions()
+        if self._interrupted:
+            self._take_interruptions()
         if self._raised:
             raise self._raised[0]
         return run
@@ -389,7 +395,5 @@ class Session(Generic[S]):
     def leave(self) -> None:
         """Hold the run no longer: nothing more is asked of this session."""
         self.open()
-        self._fold.leave()
-
-    def _must_wait(self, effect: Effect) -> bool:
-        return place_of(effect) not in self._passed and self._hold(self._fold.run, effect)
+        self._unsettled = []
+        vars(self).pop("folded", None)  # gone already, if it was left before

@@ -54,10 +54,13 @@ def _told(error: BaseException) -> BaseException:
     return told
 
 
-def at_once(steps: Steps[T]) -> T:
-    """Take the steps in this thread, which waits as long as they do."""
+def at_once(steps: Steps[T], first: Wait | None = None) -> T:
+    """Take the steps in this thread, which waits as long as they do.
+
+    Steps that have been begun wait for `first`.
+    """
     try:
-        wait = next(steps)
+        wait = next(steps) if first is None else first
         while True:
             try:
                 came = wait.call()
@@ -101,10 +104,11 @@ def _from(first: list[Wait], ended: list[T], steps: Steps[T]) -> Steps[T]:
         return result
 
 
-async def in_event_loop(steps: Steps[T], *, is_paced: bool = False) -> T:
+async def in_event_loop(steps: Steps[T], first: Wait | None = None, *, is_paced: bool = False) -> T:
     """Take the steps in the running event loop, which others have while they wait.
 
-    With `is_paced`, only a few runs begin such steps in one round of the loop.
+    With `is_paced`, only a few runs begin such steps in one round of the loop. `first` is as for
+    `at_once`.
 
     RULE: a cancellation waits for their end, and is raised there. What is being written may be
     there a moment later: nobody may go on, or end, before it is known; and what has come of an
@@ -117,7 +121,7 @@ async def in_event_loop(steps: Steps[T], *, is_paced: bool = False) -> T:
         except asyncio.CancelledError as error:  # then it is not waited for
             late.append(error)
     try:
-        wait = next(steps)
+        wait = next(steps) if first is None else first
         while True:
             try:
                 came = await _came_of(wait, late)

@@ -14,7 +14,8 @@ from typing import Generic, TypeAlias
 from attrs import define, field
 
 from detent.adapters.drivers.company.forks import ForkedRunError
-from detent.adapters.drivers.session import NEWS, Halt, Landed, News, Session
+from detent.adapters.drivers.session import Halt, Landed, Session
+from detent.adapters.drivers.shared_run import NEWS, News
 from detent.adapters.system.hearing import Listen
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 from detent.core.run.effects import AskHuman, Effect
@@ -109,7 +110,11 @@ class _Desk(Generic[S]):
         self._is_away = True
         if not self.mail.empty():  # told since we last looked
             self._have_tended()
-        came = _performed(self.pay, effect)
+        came: Event | BaseException | None
+        try:
+            came = self.pay(effect)
+        except BaseException as error:  # noqa: BLE001 - as in `_performed`
+            came = error
         if self._tended is not None and not self.is_ours:
             self.session.open()  # what is under way is so in another process, and so is who tends
             raise ForkedRunError(self.session.run.id, self._pid)
@@ -143,8 +148,9 @@ class _Desk(Generic[S]):
                 mine = effect
             else:  # humans are asked one at a time
                 session.put_back(effect)
-        for effect in session.void():
-            self.drop(effect)
+        if session.has_void:
+            for effect in session.void():
+                self.drop(effect)
         return mine
 
     def _tend(self, tended: Flag) -> None:

@@ -12,10 +12,12 @@ from attrs import evolve, frozen
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.options import RunRequest
+from detent.adapters.agent.streams import observed
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.drivers.callbacks import PieceListener
 from detent.adapters.drivers.run_handle import RunHandle
-from detent.adapters.drivers.session import NEWS, Halt
+from detent.adapters.drivers.session import Halt
+from detent.adapters.drivers.shared_run import NEWS
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.system.threads_and_loops import in_another_thread
@@ -77,7 +79,7 @@ class Legs:
         if not self.assembly.is_warm:
             await asyncio.wrap_future(in_another_thread(self.assembly.warm_up))
         listener, tell = told
-        return evolve(self.assembly.with_listener(tell), listener=listener)
+        return evolve(observed(self.assembly, tell), listener=listener)
 
     def _is_far(self, run: Run[Any], effect: Effect) -> bool:
         """Whether a wait is so long that the run is left in the meantime."""

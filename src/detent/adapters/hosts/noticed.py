@@ -9,9 +9,8 @@ from functools import partial
 from attrs import frozen
 
 from detent.ports.claims import Claims, claims_of
-from detent.ports.journal import Checkpoint, Entry, Journal, Submit, submit_of
+from detent.ports.journal import Checkpoint, Entry, Journal, Submit, foreign_notices_of, submit_of
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
-from detent.ports.notices import foreign_notices_of
 
 
 @frozen

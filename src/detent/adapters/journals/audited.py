@@ -19,11 +19,11 @@ from detent.ports.journal import (
     JournalDamagedError,
     Submit,
     as_kept,
+    foreign_notices_of,
     is_concealing,
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
-from detent.ports.notices import foreign_notices_of
 
 CHAIN, SIGNATURE = "chain", "signature"
 """What is kept with the data of an entry."""

@@ -17,10 +17,10 @@ from detent.ports.journal import (
     JournalDamagedError,
     Submit,
     as_kept,
+    foreign_notices_of,
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
-from detent.ports.notices import foreign_notices_of
 
 KNOWN = 1000
 """Of so many runs that are written to the nonces are remembered."""

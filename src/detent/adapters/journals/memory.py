@@ -85,7 +85,10 @@ class MemoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        new = [entry if type(entry.body) in PRIVATE else _text(entry) for entry in entries]
+        new = list(entries)
+        for place, entry in enumerate(entries):
+            if type(entry.body) not in PRIVATE:
+                new[place] = _text(entry)
         last = checkpoint  # it may refuse to be text
         if last is not None and type(last.body) not in PRIVATE:
             last = _text(last)
@@ -93,8 +96,6 @@ class MemoryJournal:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))
             require_claim(run_id, entries, self.claims.find(run_id))
-            if new and new[0].claim is not None:  # whoever copies entries drives no run by it
-                new[0] = evolve(new[0], claim=None)
             if kept is None:
                 self._entries[run_id] = new
             else:
@@ -109,7 +110,9 @@ class MemoryJournal:
         """As the port says."""
         with self._lock:
             entries = self._entries.get(run_id, [])[start:]
-        return [_text(entry) for entry in entries]
+        # whoever copies entries drives no run by their claim; an append need not pay for that
+        bare = (one if one.claim is None else evolve(one, claim=None) for one in entries)
+        return [_text(entry) for entry in bare]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""

@@ -8,9 +8,16 @@ from typing import Any, ClassVar, cast
 from attrs import evolve, field, frozen
 
 from detent.ports.claims import Claims, claims_of
-from detent.ports.journal import Checkpoint, Entry, Journal, Submit, as_kept, submit_of
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    Journal,
+    Submit,
+    as_kept,
+    foreign_notices_of,
+    submit_of,
+)
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
-from detent.ports.notices import foreign_notices_of
 
 Redact = Callable[[str], str]
 """What is kept of a text."""

@@ -13,29 +13,23 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import astuple, frozen
-
 from detent.adapters.journals.lines import sync_directory
 from detent.adapters.journals.polling import FOREIGN_S, wait_for_change
-from detent.adapters.journals.sqlite_claims import IS_THERE, SQLiteClaims, claim_on
-from detent.adapters.journals.sqlite_file import SQLiteFile
+from detent.adapters.journals.sqlite_file import SQLiteClaims, SQLiteFile
 from detent.adapters.journals.sqlite_tables import (
-    LENGTHEN,
+    Append,
     Row,
+    are_inserted,
     checkpoint_checksum,
-    checkpoint_row,
     entry_checksum,
-    entry_row,
     full_row,
     is_whole,
-    list_anew,
     listed_runs,
-    open_run,
+    require_all,
     text_of,
     unpack,
     version_of,
@@ -43,16 +37,7 @@ from detent.adapters.journals.sqlite_tables import (
 )
 from detent.adapters.journals.writer import Done, Writer
 from detent.adapters.system.snapshot_files import OWN_FILE
-from detent.ports.journal import (
-    Checkpoint,
-    Entry,
-    JournalConflictError,
-    JournalDamagedError,
-    JournalError,
-    require_claim,
-    require_next,
-    texts_of,
-)
+from detent.ports.journal import Checkpoint, Entry, JournalDamagedError, JournalError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 if TYPE_CHECKING:
@@ -61,14 +46,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KNOWN = "SELECT length FROM runs WHERE run_id = ?"
-LENGTHS = """
-SELECT COALESCE(MAX(position) + 1, 0), (SELECT length FROM runs WHERE run_id = ?)
-FROM entries WHERE run_id = ?
-"""
-AT_ONCE = 8
-"""So many entries of one append can be inserted by one statement. A turn seldom has more."""
-INSERT = "INSERT INTO entries "
-ROW = "(?, ?, ?, ?, ?, ?, ?)"
 ENTRIES = """
 SELECT position, at, kind, status, data, crc32 FROM entries
 WHERE run_id = ? AND position >= ? ORDER BY position
@@ -104,17 +81,17 @@ class SQLiteJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says. Where others are just writing, it goes with the next of theirs."""
-        rows = _Rows.of(self._path, run_id, entries, checkpoint)
+        rows = Append.of(self._path, run_id, entries, checkpoint)
         if self._writer.is_at_work:
             self._writer.submit(rows).result()
-        elif not (rows.is_plain and self._file.do("written", partial(_are_inserted, [rows]))):
+        elif not (rows.is_plain and self._file.do("written", partial(are_inserted, [rows]))):
             self._file.do("written", partial(_alone, rows))
 
     def submit(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> Future[None]:
         """As the port `SubmittingJournal` says; what many submit is on the disk by one wait."""
-        return self._writer.submit(_Rows.of(self._path, run_id, entries, checkpoint))
+        return self._writer.submit(Append.of(self._path, run_id, entries, checkpoint))
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says. What stands before damage is given before that is raised."""
@@ -122,7 +99,7 @@ class SQLiteJournal:
         damage: JournalDamagedError | None = None
         try:
             known = self._file.do("read", partial(_rows, rows, run_id, start))
-            _require_all(self._path, run_id, len(rows), known, start)
+            require_all(self._path, run_id, len(rows), known, start)
         except JournalDamagedError as error:
             damage = error
         for place, row in enumerate(map(full_row, rows), start):
@@ -255,73 +232,6 @@ def _end_log(path: Path) -> None:
         path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
 
 
-@frozen(eq=False)
-class _Rows:
-    """The rows of an append, and how they are written to the journal at `path`."""
-
-    path: str
-    run_id: str
-    entries: Sequence[Entry]
-    rows: Sequence[tuple[object, ...]]
-    snapshot: tuple[object, ...] | None
-    is_plain: bool
-
-    @classmethod
-    def of(
-        cls, path: str, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None
-    ) -> _Rows:
-        """Makes them. It raises what there is to say against the entries by themselves."""
-        start = entries[0].position if entries else 0
-        require_next(run_id, entries, start)
-        pairs = zip(entries, texts_of(entries), strict=True)
-        rows = [entry_row(run_id, entry, text) for entry, text in pairs]
-        snapshot = None if checkpoint is None else checkpoint_row(run_id, checkpoint)
-        is_few = start > 0 and snapshot is None and len(rows) <= AT_ONCE
-        is_plain = is_few and all(one.listing is None for one in entries)
-        return cls(path, run_id, entries, rows, snapshot, is_plain)
-
-    def __call__(self, db: sqlite3.Connection) -> None:
-        """Write them in the transaction that has begun."""
-        if self.is_plain and _are_inserted([self], db):
-            return
-        run_id, start = self.run_id, self.entries[0].position
-        length, known = db.execute(LENGTHS, (run_id, run_id)).fetchone()
-        _require_all(self.path, run_id, length, known)
-        if length != start:
-            raise JournalConflictError(run_id, start, length)
-        if self.entries[0].claim is not None:
-            require_claim(run_id, self.entries, claim_on(db, run_id))
-        if start:
-            db.execute(LENGTHEN, (length, run_id))  # damage may have made it shorter
-            list_anew(db, run_id, self.entries)
-        else:
-            open_run(db, run_id, self.entries)
-        db.executemany(f"{INSERT}VALUES {ROW}", self.rows)
-        if self.snapshot is not None:
-            db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", self.snapshot)
-
-
-def _are_inserted(appends: Sequence[_Rows], db: sqlite3.Connection) -> bool:
-    """Whether plain rows could all be inserted as the next ones of their runs, by one statement.
-
-    A thread gives up the interpreter with each statement, and waits for it behind a busy loop.
-    """
-    rows = [row for append in appends for row in append.rows]
-    claims = [
-        (one.run_id, *astuple(claim))
-        for one in appends
-        if (claim := one.entries[0].claim) is not None
-    ]
-    values = f"VALUES {', '.join(len(rows) * [ROW])}"
-    if claims:  # and their claims are there, or nothing is
-        values = f"SELECT * FROM ({values}) WHERE {' AND '.join(len(claims) * [IS_THERE])}"  # noqa: S608 - ours
-    try:
-        done = db.execute(INSERT + values, [*chain(*rows, *claims)])
-    except sqlite3.IntegrityError:
-        return False
-    return done.rowcount == len(rows)
-
-
 def _alone(job: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
     """Do a job in a transaction of its own."""
     db.execute("BEGIN IMMEDIATE")
@@ -334,10 +244,10 @@ def _together(
     file: SQLiteFile, jobs: Sequence[Callable[[sqlite3.Connection], object]]
 ) -> list[Done]:
     """Do jobs in one transaction, each in a part of it that can be undone by itself."""
-    plain = [job for job in jobs if isinstance(job, _Rows) and job.is_plain]
+    plain = [job for job in jobs if isinstance(job, Append) and job.is_plain]
 
     def do(db: sqlite3.Connection) -> list[Done]:
-        written = set(plain if plain and _are_inserted(plain, db) else ())
+        written = set(plain if plain and are_inserted(plain, db) else ())
         return [(None, None) if job in written else _done(file, job, db) for job in jobs]
 
     return file.do("written", partial(_alone, do))
@@ -357,18 +267,6 @@ def _done(
     finally:
         if db.in_transaction:
             db.execute("RELEASE job")
-
-
-def _require_all(path: str, run_id: str, count: int, known: object, start: int = 0) -> None:
-    """Raise when a run, of which `count` entries are there from `start` on, was once longer."""
-    if known is None and not count:
-        return
-    if not isinstance(known, int) or start + count < known:
-        had = "an unknown number of" if known is None else known
-        raise JournalDamagedError(
-            f"the journal {path} is damaged: run {run_id!r} had {had} entries, and "
-            f"{start + count} are left"
-        )
 
 
 def _rows(rows: list[Any], run_id: str, start: int, db: sqlite3.Connection) -> object:

@@ -1,73 +1,49 @@
-"""The file of an SQLite journal: how it is made, opened, and found to be of another layout."""
+"""The file of an SQLite journal, and the claims on its runs, in two tables of it.
+
+Claims are not waited for until they are on the disk: one that a power cut loses was that of a
+process which the same cut has ended.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
-from detent.adapters.journals.sqlite_tables import RUNS_SCHEMA
-from detent.adapters.system.snapshot_files import OWN_FILE
-from detent.ports.journal import (
-    JournalDamagedError,
-    JournalError,
-    JournalUnavailableError,
+from detent.adapters.journals.sqlite_opening import (
+    IS_FOLDER,
+    READ_ONLY,
+    WAIT_S,
+    is_damage,
+    is_passing,
+    is_read_only,
+    opened,
+    readable,
 )
+from detent.adapters.journals.sqlite_tables import claim_on
+from detent.adapters.journals.writer import Writer
+from detent.ports.claims import FORGOTTEN_S, Claim, Owner
+from detent.ports.journal import JournalDamagedError, JournalError, JournalUnavailableError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
-LAYOUT = 1
-"""Which tables there are, and what stands in them: the file's `user_version`."""
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS entries (
-    run_id TEXT NOT NULL, position INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
-    status TEXT NOT NULL, data TEXT NOT NULL, crc32 INTEGER NOT NULL, PRIMARY KEY (run_id, position)
-);
-CREATE TABLE IF NOT EXISTS snapshots (
-    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL, crc32 INTEGER NOT NULL,
-    PRIMARY KEY (run_id, position)
-);
-CREATE TABLE IF NOT EXISTS claims (
-    run_id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, epoch INTEGER NOT NULL,
-    since REAL NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS owners (
-    id TEXT NOT NULL PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL,
-    until REAL NOT NULL
-) WITHOUT ROWID;
+Statement: TypeAlias = tuple[str, tuple[Any, ...]]
+
+FIRST = "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)"
+NEXT = """
+UPDATE claims SET owner = ?, epoch = ?, since = ?
+WHERE run_id = ? AND owner = ? AND epoch = ? AND since = ?
 """
-TRIGGER = """
-CREATE TEMP TRIGGER lengthen AFTER INSERT ON main.entries BEGIN
-    UPDATE runs SET length = NEW.position + 1, at = NEW.at, status = NEW.status
-    WHERE run_id = NEW.run_id AND length = NEW.position AND (length = 0 OR EXISTS (
-        SELECT 1 FROM entries WHERE run_id = NEW.run_id AND position = NEW.position - 1
-    ));
-    SELECT RAISE(ABORT, 'it does not follow the last entry') WHERE changes() = 0;
-END
-"""
-"""An entry that does not follow is refused. So one statement is all that most appends need, and a
-transaction by itself: with a check before it, an append takes half as many instructions again."""
-WAIT_S = 30.0
-"""How long a write waits for other processes that write to the same file."""
-PAUSE_S = 0.005
-"""How long after a refusal a new file is tried again."""
-READ_ONLY = (
-    ": it, its folder or the disk may only be read here, or it is not there; what a writer that "
-    "crashed has left beside it, in a file -wal, can be read where its folder may be written"
-)
-IS_FOLDER = (
-    "it is a folder; name a file in it, such as runs.db, or keep runs in the folder itself by a "
-    "DirectoryJournal"
-)
-TEXT = partial(str, encoding="utf-8", errors="replace")
-"""What is no text any more is read as another one, and so found to be damaged."""
+OWNER = "SELECT id, host, pid, started, until FROM owners WHERE id = ?"
+KEEP = "INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?, ?)"
+FORGET = "DELETE FROM owners WHERE until < ?"
 
 
 _OF_PARENTS: list[object] = []
@@ -77,9 +53,6 @@ _KNOWN = Lock()
 """Whoever has it may change which files there are."""
 _HELD: list[Lock] = []
 """What a fork holds while it lasts."""
-PASSING = tuple(
-    f"SQLITE_{why}" for why in ["BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY"]
-)
 
 
 class SQLiteFile:
@@ -144,11 +117,11 @@ class SQLiteFile:
     def fault(self, done: str, error: Exception) -> JournalError:
         """What an error of SQLite means for a journal."""
         kind: type[JournalError] = JournalError
-        if _is_damage(error):
+        if is_damage(error):
             kind = JournalDamagedError
-        elif _is_passing(error):
+        elif is_passing(error):
             kind = JournalUnavailableError
-        why = f"{error}{READ_ONLY if _is_read_only(error) else ''}"
+        why = f"{error}{READ_ONLY if is_read_only(error) else ''}"
         if Path(self._path).is_dir():
             kind, why = JournalError, IS_FOLDER
         return kind(f"the journal {self._path} could not be {done}: {why}")
@@ -173,11 +146,11 @@ class SQLiteFile:
 
     def _open(self) -> sqlite3.Connection:
         try:
-            db = _opened(self._path, "rwc" if self._file is None else "rw")
+            db = opened(self._path, "rwc" if self._file is None else "rw")
         except sqlite3.OperationalError as error:
-            if _is_read_only(error) and _identity(self._path):
+            if is_read_only(error) and _identity(self._path):
                 self._only_reads = True
-                return _readable(self._path)
+                return readable(self._path)
             raise
         self._only_reads = False
         return db
@@ -224,107 +197,64 @@ def _identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _opened(path: str, mode: str) -> sqlite3.Connection:
-    """A connection; the file is made when it is not there, and `mode` has a "c"."""
-    if "c" in mode:
-        with suppress(OSError):  # SQLite says better why it cannot be
-            Path(path).touch(
-                OWN_FILE, exist_ok=False
-            )  # and gives the files beside it the same mode
-    db = _connected(path, mode)
-    try:
-        _write_ahead(db)
-        db.execute("PRAGMA synchronous = FULL")
-        if _layout(db) != LAYOUT:
-            _make(db, path)
-        db.execute(TRIGGER)
-    except BaseException:
-        db.close()
-        raise
-    db.text_factory = TEXT
-    return db
+class SQLiteClaims:
+    """Keeps claims in the file of a journal."""
+
+    is_shared = True
+    guards_appends = True
+
+    def __init__(self, file: SQLiteFile, writer: Writer[sqlite3.Connection]) -> None:
+        self._file = file
+        self._writer = writer
+        self._reader = file.twin()  # which need not wait until others have written
+
+    def close(self) -> None:
+        """Close what is read by. It is opened again when it is needed."""
+        self._reader.close()
+
+    def find(self, run_id: str) -> Claim | None:
+        """As the port says."""
+        return self._reader.do("read", lambda db: claim_on(db, run_id))
+
+    def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+        """As the port says."""
+        return self._written([_swap(run_id, was, now)]) == 1
+
+    def submit_swap(self, run_id: str, was: Claim | None, now: Claim) -> Future[bool]:
+        """As `swap`, without waiting."""
+        swap = _swap(run_id, was, now)
+        return self._writer.submit(lambda db: db.execute(*swap).rowcount == 1)
+
+    def owner(self, owner_id: str) -> Owner | None:
+        """As the port says."""
+        row = self._reader.do("read", lambda db: db.execute(OWNER, (owner_id,)).fetchone())
+        return None if row is None else Owner(*row)
+
+    def keep(self, owner: Owner) -> None:
+        """As the port says."""
+        row = (owner.id, owner.host, owner.pid, owner.started, owner.until)
+        self._written([(FORGET, (owner.until - FORGOTTEN_S,)), (KEEP, row)])
+
+    def _written(self, statements: list[Statement]) -> int:
+        """Carry out statements, and give how many rows the last one has changed."""
+
+        def write(db: sqlite3.Connection) -> int:
+            return [db.execute(*one).rowcount for one in statements][-1]
+
+        def write_soon(db: sqlite3.Connection) -> int:
+            db.execute("PRAGMA synchronous = NORMAL")
+            try:
+                return write(db)
+            finally:
+                db.execute("PRAGMA synchronous = FULL")
+
+        if self._writer.is_at_work:
+            return self._writer.submit(write).result()
+        return self._file.do("written", write_soon)
 
 
-def _write_ahead(db: sqlite3.Connection) -> None:
-    """Have the file keep a write-ahead log, which is what takes writers and readers at once.
-
-    Where several make one file so at the same time, SQLite does not wait: each has begun to read,
-    and all but one are refused at once. By the next try that one is done.
-    """
-    end = time.monotonic() + WAIT_S
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not is_busy or time.monotonic() > end:
-                raise
-            time.sleep(PAUSE_S)
-        else:
-            return
-
-
-def _layout(db: sqlite3.Connection) -> int:
-    (layout,) = db.execute("PRAGMA user_version").fetchone()
-    return int(layout)
-
-
-def _make(db: sqlite3.Connection, path: str) -> None:
-    """Make the tables in a new file, if nobody else has just done so."""
-    db.execute("BEGIN IMMEDIATE")
-    if db.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone() == (0,):
-        for statement in (SCHEMA + RUNS_SCHEMA).split(";"):
-            db.execute(statement)
-        db.execute(f"PRAGMA user_version = {LAYOUT}")
-    _require_layout(db, path)
-    db.execute("COMMIT")
-
-
-def _require_layout(db: sqlite3.Connection, path: str) -> None:
-    """Raise JournalError unless the file has the tables that this Detent knows."""
-    if (layout := _layout(db)) != LAYOUT:
-        raise JournalError(
-            f"the journal {path} has layout {layout}, and this Detent knows layout {LAYOUT}: use "
-            "the version of Detent that wrote it"
-        )
-
-
-def _readable(path: str) -> sqlite3.Connection:
-    """A connection that only reads, and makes no file beside the one at `path`.
-
-    Without the files beside it, which a writer has and leaves when it crashes, that one has all.
-    """
-    log = Path(f"{path}-wal")
-    is_whole = not (log.exists() and log.stat().st_size)
-    db = _connected(path, "ro&immutable=1" if is_whole else "ro")
-    try:
-        _require_layout(db, path)
-    except BaseException:
-        db.close()
-        raise
-    db.text_factory = TEXT
-    return db
-
-
-def _connected(path: str, mode: str) -> sqlite3.Connection:
-    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
-    return sqlite3.connect(
-        uri, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=True
-    )
-
-
-def _is_read_only(error: Exception) -> bool:
-    """Whether something may not be written: the file, or those that SQLite wants beside it."""
-    code = getattr(error, "sqlite_errorname", "")
-    return code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
-
-
-def _is_passing(error: Exception) -> bool:
-    """Whether it may be over in a moment: others hold the file, a disk is full, or away."""
-    return getattr(error, "sqlite_errorname", "").startswith(PASSING)
-
-
-def _is_damage(error: Exception) -> bool:
-    """Whether what is in the file makes no sense."""
-    code = getattr(error, "sqlite_errorname", "")
-    return code.startswith("SQLITE_CORRUPT") or code == "SQLITE_NOTADB"
+def _swap(run_id: str, was: Claim | None, now: Claim) -> Statement:
+    new = (now.owner, now.epoch, now.since)
+    if was is None:
+        return FIRST, (run_id, *new)
+    return NEXT, (*new, run_id, was.owner, was.epoch, was.since)

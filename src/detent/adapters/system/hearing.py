@@ -10,8 +10,7 @@ from threading import Event, Lock, Thread
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from detent.ports.journal import Journal
-from detent.ports.notices import ForeignNotices, foreign_notices_of
+from detent.ports.journal import ForeignNotices, Journal, foreign_notices_of
 
 FIRST_S = 0.05
 """Nobody listens to other processes for a run that is left sooner: most are."""
@@ -35,6 +34,7 @@ class Ear:
     ) -> None:
         self.run_id, self.tell, self.besides = run_id, tell, besides
         self._listener = listener
+        self.is_alone = False  # nobody else in this process listens to the run
 
     @property
     def hears_others(self) -> bool:
@@ -44,11 +44,8 @@ class Ear:
     def close(self) -> None:
         """Be told no more."""
         with _lock:
-            rest = tuple(ear for ear in _EARS.get(self.run_id, ()) if ear is not self)
-            if rest:
-                _EARS[self.run_id] = rest
-            else:
-                _EARS.pop(self.run_id, None)
+            _set_ears(self.run_id, *(one for one in _EARS.get(self.run_id, ()) if one is not self))
+            self.is_alone = False
             if self._listener is not None:
                 self._listener.remove(self.run_id)
 
@@ -64,10 +61,19 @@ def listen(
     listener = _listener_of(journal)
     ear = Ear(run_id, tell, besides, listener)
     with _lock:
-        _EARS[run_id] = (*_EARS.get(run_id, ()), ear)
+        _set_ears(run_id, *_EARS.get(run_id, ()), ear)
         if listener is not None:
             listener.add(run_id)
     return ear
+
+
+def _set_ears(run_id: str, *ears: Ear) -> None:
+    """Have these be told of a run. `_lock` is held."""
+    _EARS[run_id] = ears
+    for ear in ears:
+        ear.is_alone = len(ears) == 1
+    if not ears:
+        del _EARS[run_id]
 
 
 def tell_loop(loop: AbstractEventLoop, callback: Callable[[], object]) -> None:
@@ -153,7 +159,9 @@ def _forget() -> None:
     """After a fork: the threads that have listened, and whoever was told, are the parent's."""
     global _lock  # noqa: PLW0603 - another thread may have held it
     _lock = Lock()
-    _EARS.clear()
+    for run_id in [*_EARS]:
+        for ear in _EARS.pop(run_id):
+            ear.is_alone = False
 
 
 if hasattr(os, "register_at_fork"):

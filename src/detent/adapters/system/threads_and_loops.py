@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 from weakref import ref
 
 from detent.core.tools.tool import Tool
+from detent.ports.stopping import Stop
 
 T = TypeVar("T")
 Job: TypeAlias = Callable[[], object]
@@ -232,3 +233,15 @@ def _forget_threads() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_threads)  # threads do not survive a fork
+
+
+def await_in_background(awaitable: Awaitable[T], stop: Stop) -> T:
+    """What an awaitable gives, awaited in the background and cancelled when `stop` is set."""
+    future = in_background(awaitable)
+    stop.then(future.cancel)
+    try:
+        return future.result()
+    finally:
+        stop.forget(future.cancel)
+        future.cancel()  # does nothing unless the waiting itself was interrupted
+        del future  # or an error in it would hold itself, by way of this frame

@@ -203,6 +203,8 @@ def _role(role: ChatRole | str) -> ChatRole:
 
 
 def _contents(parts: Sequence[Content]) -> tuple[Content, ...]:
+    if type(parts) is tuple and _CONTENTS.issuperset(map(type, parts)):
+        return parts  # the usual case, and the quick one
     return _parts_of(parts, _CONTENTS)
 
 

@@ -133,6 +133,8 @@ def _judgements(
     RULE: one for each policy, and for each budget, however deep: what is said of a call may matter
     to the next, which sees what all of the run has spent until then.
     """
+    if not (anew or inner):  # most runs have neither
+        return [], inner
     if not anew and not any(isinstance(one, Judge) for owed in inner.values() for one in owed):
         return [], inner
     seen, asked, taken = unjudged(spec, run), list[Judge](), set[str]()

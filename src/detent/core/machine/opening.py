@@ -110,9 +110,10 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
     if tool.hidden:
         call = without_hidden(call, tool)
-    fits = check_arguments(call, tool)
     ready = AwaitingPolicy() if tool.name in spec.guards else READY
-    return Slot(ref, call, ready if fits.value_or(default_value=False) else Faulted(fits.failure()))
+    if call.unreadable is None and tool.fits(call.arguments):
+        return Slot(ref, call, ready)  # the usual case, and the quick one
+    return Slot(ref, call, Faulted(check_arguments(call, tool).failure()))
 
 
 def _held_against(wanted: AnswerType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:

@@ -132,12 +132,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
     """
-    return _step(spec, run, event, None)
-
-
-def _step(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None) -> Run[S]:
-    # Here and nowhere else: so no event can be forgotten that gives a turn its last answer.
-    return settled(spec, _after(spec, run, event, around))
+    # Behind whatever an event does: so none can be forgotten that gives a turn its last answer.
+    return settled(spec, _after(spec, run, event, None))
 
 
 def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
@@ -232,8 +228,9 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
 
 def _heard(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
     """The run after a tool has said something, whose labels it bears if the model reads of it."""
-    if isinstance(slot.status, Succeeded | Faulted):
-        run = labelled(run, spec.tools[slot.call.tool_name].labels)
+    if isinstance(slot.status, (Succeeded, Faulted)):  # a union would be made anew each time
+        labels = spec.tools[slot.call.tool_name].labels
+        run = labelled(run, labels) if labels else run
     return answer_call(spec, run, slot)
 
 
@@ -278,7 +275,8 @@ def _on_happened_inside(
         raise UnknownEffectError(f"run {run.id} has no agent {event.tool_name!r} on {event.ref}")
     agent, before = spec.agents[event.tool_name], slot.status.run
     outermost, names = around or (run, ())
-    after = _step(agent, before, event.event, (outermost, (*names, event.tool_name)))
+    inside = _after(agent, before, event.event, (outermost, (*names, event.tool_name)))
+    after = settled(agent, inside)
     if after is before:
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost

@@ -46,6 +46,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
+from detent.core.state.keys import Write
 from detent.core.state.state import with_messages
 from detent.core.state.typevars import S
 from detent.core.tools import wording
@@ -187,8 +188,10 @@ def folded(
     state = run.state
     merged: list[Slot] = []
     for slot in slots:
-        state, settled = _merged(spec, run, state, slot)
-        merged.append(settled)
+        kept, status = slot, slot.status
+        if isinstance(status, Succeeded) and status.result.writes:
+            state, kept = _merged(spec, run, state, slot, status.result.writes)
+        merged.append(kept)
     answers = [tool_message(result) for slot in merged if (result := answer(slot)) is not None]
     said = with_calls(reply.message, [slot.call for slot in merged])  # as made, or modified
     return with_messages(state, [said, *answers]), merged
@@ -220,12 +223,12 @@ def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[Resu
     return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)
 
 
-def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
+def _merged(
+    spec: AgentSpec[S], run: Run[S], state: S, slot: Slot, writes: Sequence[Write]
+) -> tuple[S, Slot]:
     """The state with a result's writes merged; a result that does not fit it becomes a fault."""
-    if not isinstance(slot.status, Succeeded) or not slot.status.result.writes:
-        return state, slot
     try:
-        return state.update(slot.status.result.writes), slot
+        return state.update(writes), slot
     except StateError as error:
         invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
         return state, moved(slot, Faulted(invocation.unmerged(error)))

@@ -96,7 +96,11 @@ class AskModel:
 
     def secrets(self) -> dict[str, frozenset[str]]:
         """The secret parameters by tool: a model may also call one that it is not offered now."""
-        return {tool.name: tool.masked for tool in (*self.known, *self.tools) if tool.masked}
+        found: dict[str, frozenset[str]] = {}
+        for tool in (*self.known, *self.tools):
+            if tool.masked:
+                found[tool.name] = tool.masked
+        return found
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""

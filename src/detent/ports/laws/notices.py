@@ -7,10 +7,9 @@ from contextlib import closing
 from threading import Event, Thread
 from time import monotonic
 
-from detent.ports.journal import Journal
+from detent.ports.journal import ForeignNotices, Journal, Notices
 from detent.ports.laws.breaking import PATIENCE_S, expect
 from detent.ports.laws.journal import MakeJournal, entries
-from detent.ports.notices import ForeignNotices, Notices
 
 
 def check_notices(make: MakeJournal) -> None:

@@ -20,8 +20,7 @@ from detent.adapters.cli.show import put
 from detent.adapters.drivers.loading import FORGOTTEN, STOPPED
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.stories.steps import compact
-from detent.ports.journal import Journal
-from detent.ports.notices import Notices
+from detent.ports.journal import Journal, Notices
 
 LOOK_S = 0.5
 """A store that cannot tell of news is looked at again after so long; one that can is waited for

@@ -20,13 +20,3 @@ class ForkedRunError(JournalError):
             "subprocess; nothing of it was written"
         )
         self.run_id, self.pid = run_id, pid
-
-
-def require_own(run_id: str, pid: int) -> None:
-    """Make sure that this is the process which began to drive a run.
-
-    Raises:
-        ForkedRunError: it is a fork of that one.
-    """
-    if pid != os.getpid():
-        raise ForkedRunError(run_id, pid)

@@ -15,18 +15,14 @@ from typing import Any
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.loading import Loaded, event_and_run, loaded
 from detent.adapters.drivers.recording import Recorder
-from detent.adapters.drivers.session import NEWS, Session
+from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.shared_run import NEWS
 from detent.adapters.drivers.steps import at_once
 from detent.adapters.system.clocks import JumpingClock
 from detent.adapters.testing.simulation.invariants import waits_for_a_human
 from detent.adapters.testing.simulation.moves import Kind, Move
 from detent.adapters.testing.simulation.nested_runs import agent_at
-from detent.adapters.testing.simulation.shared_stores import (
-    Died,
-    DiskFullError,
-    Fate,
-    ShakyJournal,
-)
+from detent.adapters.testing.simulation.shared_stores import Died, DiskFullError, Fate, ShakyJournal
 from detent.adapters.testing.simulation.trace import (
     Broke,
     Folded,
