@@ -216,6 +216,14 @@ GOOD = {"model": "clerk", "messages": [{"role": "user", "content": "Hi"}]}
     ("sent", "status", "code"),
     [
         ({"content": b"{", "headers": {"content-type": "application/json"}}, 400, "not_json"),
+        (
+            {
+                "content": b'{"model":"clerk","messages":[],"n":1e999}',
+                "headers": {"content-type": "application/json"},
+            },
+            400,
+            "not_json",
+        ),
         ({"content": b"[" * 99999, "headers": {"content-type": "application/json"}}, 400, "not"),
         ({"content": b"{}", "headers": {"content-type": "text/plain"}}, 415, "not_json"),
         ({"json": {"model": "x" * 4_000_001}}, 413, "too_large"),

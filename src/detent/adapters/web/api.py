@@ -25,6 +25,7 @@ from detent.adapters.web.people import Person, SignIn, Tokens
 from detent.adapters.web.protection import is_local, other_site
 from detent.adapters.web.shown import secret_names
 from detent.core.chat.messages import ChatMessage
+from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
@@ -137,8 +138,8 @@ def _read_first(handler: Answer) -> Answer:
             if len(body) > BODY_BYTES:
                 raise ApiError(413, "invalid", f"expected at most {BODY_BYTES:,} bytes")
         try:
-            content = json.loads(body)
-        except (ValueError, RecursionError):
+            content = read_json(body)
+        except ValueError:
             content = None
         if not isinstance(content, dict):
             raise ApiError(422, "invalid", "expected an object of JSON")
@@ -163,7 +164,7 @@ def _page(request: Request) -> dict[str, Any]:
     """Which page is asked for."""
     query = request.query_params
     limit = _whole("limit", query.get("limit", "50"))
-    before = json.loads(query["before"]) if "before" in query else None
+    before = read_json(query["before"]) if "before" in query else None
     if before is not None and not isinstance(before, list):
         raise ValueError("before is the `next` of a page, as JSON: [time, id]")
     return {"limit": min(limit, LIMIT_MAX), "before": before}
