@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -189,7 +189,7 @@ def reader(sent: list[str], *labels: str) -> Agent[Any, Any]:
         sent.append(to)
         return "sent"
 
-    def reply(messages: Messages) -> str | ToolCall:
+    def reply(messages: Sequence[ChatMessage]) -> str | ToolCall:
         last = messages[-1].text or ""
         if messages[-1].tool_call_results:
             return f"It says: {messages[-1].tool_call_results[0].text}"
