@@ -425,7 +425,7 @@ def test_a_name_with_half_a_character_is_told() -> None:
     """A model may write one wherever a tool takes anything; the question is still put."""
 
     @tool
-    def note(what: object) -> str:
+    def note(what: Any) -> str:
         """Note it."""
         return "noted"
 
