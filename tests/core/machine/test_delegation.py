@@ -674,7 +674,7 @@ def test_the_calls_of_agents_count() -> None:
 
     (result,) = run.messages[-1].tool_call_results
     assert "max_tool_calls" in result.text
-    assert (run.calls, run.calls_inside, run.outcome) == (3, 2, None)
+    assert (run.calls, run.calls_inside, run.outcome) == (3, {"look": 2}, None)
 
 
 def test_an_agent_that_has_ended_by_then_has_its_answer() -> None:

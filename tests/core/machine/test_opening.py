@@ -145,8 +145,9 @@ def test_a_reply_with_too_many_calls_is_answered_as_a_whole() -> None:
 def test_calls_beyond_those_of_a_run_are_answered() -> None:
     """Those before count, those of agents inside too."""
     spec = evolve(SPEC, limits=Limits(max_tool_calls=4))
+    before = {"tool_call_counts": FrozenDict(pay=1), "calls_inside": FrozenDict(look=1)}
 
-    found = messages(statuses(spec, *NOTES, tool_call_counts=FrozenDict(pay=1), calls_inside=1))
+    found = messages(statuses(spec, *NOTES, **before))
 
     assert [text is None for text in found] == [True, True, False]
     assert "tools may be called 4 times" in str(found[2])

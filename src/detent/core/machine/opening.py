@@ -44,17 +44,19 @@ def open_slots(
 ) -> tuple[tuple[Slot, ...], FrozenDict[str, int]]:
     """A slot for each call of the reply that has come; and how often each tool has been called."""
     turn, most = run.turn, spec.limits.max_calls_per_reply
+    outermost = run if around is None else around[0]
     flood = None
     if len(calls) > most:
         flood = _over_limit("tools", wording.too_many_calls(len(calls), most))
     made, slots = dict(run.tool_call_counts), list[Slot]()
     for place, call in enumerate(calls):
         name, ref = call.tool_name, new_ref((turn, place))
-        before = made.get(name, 0)
+        earlier = made.get(name, 0)
         slot = Slot(ref, call, flood) if flood else _opened(spec, run, ref, call)
         if isinstance(slot.status, Ready | AwaitingPolicy):
-            slot = _within_limits(spec, run, slot, before, around)
-        made[name] = before + 1
+            here = earlier - run.tool_call_counts.get(name, 0)
+            slot = _within_limits(spec, run, slot, outermost.calls_of(name) + here, around)
+        made[name] = earlier + 1
         slots.append(slot)
     return tuple(slots), FrozenDict(made)
 
@@ -62,7 +64,7 @@ def open_slots(
 def _within_limits(
     spec: AgentSpec[S], run: Run[S], slot: Slot, made: int, around: Around | None
 ) -> Slot:
-    """The slot of a call whose tool was called so often before."""
+    """The slot of a call whose tool was called so often before, wherever in the outermost run."""
     call, most, of_tool = slot.call, spec.limits.max_tool_calls, spec.tools[slot.call.tool_name]
     if most is not None and run.calls + slot.ref.place >= most:
         return moved(slot, _over_limit(call.tool_name, wording.no_calls_left("tools", most)))

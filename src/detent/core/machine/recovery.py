@@ -30,9 +30,9 @@ from detent.core.run.run import (
     Slot,
     Thinking,
     Unknown,
+    begun_anew,
     charged,
     moved,
-    unspent,
     with_slot,
     with_slots,
 )
@@ -157,7 +157,7 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     cause = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
     asked = _question(spec, run, slot, event.at, cause)
     # RULE: what had the call begun were the rules of a process that is gone: today's are asked
-    return unspent(slot, evolve(asked, is_stale=True))
+    return begun_anew(slot, evolve(asked, is_stale=True))
 
 
 def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
@@ -289,9 +289,9 @@ def _lost(  # noqa: PLR0917 - what is known of it
     name = slot.call.tool_name
     match spec.tools[name].on_unknown:
         case "rerun" if again is not None:
-            return unspent(slot, again)
+            return begun_anew(slot, again)
         case "rerun" | "ask":
-            return unspent(slot, _question(spec, run, slot, at, cause))
+            return begun_anew(slot, _question(spec, run, slot, at, cause))
         case "fail":
             text = wording.outcome_unknown(name, cause[1])
             return moved(slot, Faulted(ToolFault("unknown_outcome", text)))

@@ -79,6 +79,7 @@ from detent.core.run.run import (
     evolve,
     labelled,
     moved,
+    with_calls_inside,
     with_slot,
     with_slots,
 )
@@ -280,8 +281,8 @@ def _on_happened_inside(
     if after is before:
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost
-    calls = run.calls_inside + after.calls - before.calls
-    run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)
+    run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
+    run = with_calls_inside(run, before, after)
     run = labelled(charged(run, before.spent, after.spent), after.labels)
     at = AgentRef(*slot.ref, event.tool_name)
     for done in after.decisions[len(before.decisions) :]:

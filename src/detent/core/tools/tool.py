@@ -93,7 +93,8 @@ class Tool:
             is merged into the state; without a source the whole result.
         timeout_s: seconds that one attempt may take; None is no limit.
         retries: what happens after a failed attempt; a number is that many more attempts.
-        max_calls: how often a model may call it in one run; None is no limit. One more is not run.
+        max_calls: how often models may call it in one run; None is no limit. One more is not run.
+            What agents inside call by its name counts as well.
         on_unknown: what happens to a call whose process ended before it was known how it went:
             "ask" a human, "rerun" it, "fail", or a function that looks it up; see `OnUnknown`.
         labels: what its results bring along, "untrusted" say: the run bears it from then on, and
