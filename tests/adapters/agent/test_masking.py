@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -28,9 +29,9 @@ from detent import (
     tool,
 )
 from detent.adapters.drivers.callbacks import SecretFilter
-from detent.approvals import AskWhen, DecisionRefusedError
+from detent.approvals import AskWhen, DecisionRefusedError, audit_log
 from detent.core.tools.masking import MASK
-from detent.models import ToolCallDelta
+from detent.models import ChatReply, ToolCallDelta
 
 PIN = "geheim-4711"
 
@@ -215,6 +216,66 @@ def test_nothing_of_a_run_prints_it(pin: object) -> None:
     stored = ChatMessage.from_dict(result.messages[1].to_dict())
     assert PIN in str(stored.tool_calls[0].arguments["pin"])
     assert PIN not in printed(stored)
+
+
+@dataclass
+class Login:
+    """A record with a secret in it."""
+
+    user: str = "Ann"
+    key: Annotated[str, SecretParameter] = PIN
+
+
+def sign(site: str, key: Annotated[str, SecretParameter] = PIN) -> str:
+    """Sign."""
+    return f"{site} {'right' if key == PIN else 'wrong'}"
+
+
+def enter(site: str, login: Login = Login()) -> str:  # noqa: B008 - that it is one is the point
+    """Enter."""
+    return f"{site} {'right' if login.key == PIN else 'wrong'}"
+
+
+def visit(site: str, login: Login) -> str:
+    """Visit."""
+    return enter(site, login)
+
+
+@pytest.mark.parametrize(
+    ("function", "sent"),
+    [(sign, {}), (enter, {}), (visit, {"login": {}})],
+    ids=["alone", "in a record", "of a part"],
+)
+def test_a_default_that_is_secret_is_in_no_schema(function: Any, sent: dict[str, Any]) -> None:
+    """Neither for people nor for models; what is left out is that all the same."""
+    known = tool(function)
+    seen: list[Any] = []
+
+    class Model:
+        def run(self, messages: Any, **options: Any) -> ChatReply:
+            seen.append(options)
+            call = ToolCall(known.name, {"site": "bank", **sent})
+            calls = [] if messages[-1].role == "tool" else [call]
+            return ChatReply(ChatMessage.from_assistant("done", tool_calls=calls))
+
+    journal = MemoryJournal()
+    agent: Agent[Any] = Agent(
+        chat_generator=Model(),
+        tools=[known],
+        journal=journal,
+        confirmation_strategies={"*": AlwaysAskPolicy()},
+    )
+    agent.run("go", run_id="r", raise_at_break_point=False)
+    (call,) = agent.pending("r")
+    agent.decide("r", call.confirm())
+    result = agent.resume("r")
+
+    assert PIN not in str((call.to_dict(), known.spec, seen))
+    assert PIN not in str([one.to_dict() for one in audit_log(journal, agent.spec, "r")])
+    assert "default" not in str(known.spec.parameters)
+    assert known.spec.parameters["required"] == (["site", "login"] if sent else ["site"])
+    told = [one.text for message in result.messages for one in message.tool_call_results]
+    assert told == ["bank right"]
 
 
 def test_a_default_that_is_secret_is_told_by_no_error_and_no_reason() -> None:

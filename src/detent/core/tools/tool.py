@@ -194,11 +194,23 @@ class Tool:
         return FrozenDict(readers)
 
     @cached_property
-    def spec(self) -> ToolSpec:
-        """The tool as the model sees it."""
+    def accepted(self) -> FrozenDict[str, Any]:
+        """The schema of what a model may send, with what stands for that which it leaves out.
+
+        RULE: it fills calls in. Whoever is shown a schema is shown that of `spec`.
+        """
         # some providers refuse an object without properties, which JSON Schema allows
         schema = {"type": "object", "properties": {}, **self.parameters}
-        visible = _projected(self, schema) if self.hidden else schema
+        return frozen_mapping(_projected(self, schema) if self.hidden else schema)
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """The tool as models and people see it: without the defaults that are secret."""
+        visible: Mapping[str, Any] = self.accepted
+        if self.masked and self.has_schema_defaults:
+            from detent.core.schema.projection import without_defaults  # with the first secret
+
+            visible = without_defaults(visible, self.masked)
         return ToolSpec(self.name, self.description, visible, self.masked)
 
     @cached_property
