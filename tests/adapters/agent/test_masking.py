@@ -29,7 +29,7 @@ from detent import (
     tool,
 )
 from detent.adapters.drivers.callbacks import SecretFilter
-from detent.approvals import AskWhen, DecisionRefusedError, audit_log
+from detent.approvals import AskOverBudget, AskWhen, DecisionRefusedError, audit_log
 from detent.core.tools.masking import MASK
 from detent.models import ChatReply, ToolCallDelta
 
@@ -137,6 +137,31 @@ def test_a_question_does_not_say_it(policy: Any) -> None:
     assert pieces[0].tool_call_result is not None
     assert f'to:\n{{"to": "Bob", "pin": "{MASK}"}}' in pieces[0].tool_call_result.text
     assert desk.got == [PIN]
+
+
+@pytest.mark.parametrize("policy", [AskAbove("pin", 3), AskOverBudget("pin", 3)])
+@pytest.mark.parametrize("pin", [4, 4.0, 4_711])
+def test_a_policy_that_looks_at_a_number_does_not_tell_it(policy: Any, pin: float) -> None:
+    """Nor what it knows of those before, nor by what number it is no longer told beside."""
+
+    @tool
+    def pay(pin: Annotated[float, SecretParameter] = 4_711) -> str:
+        """Pay."""
+        return "paid"
+
+    calls = [ToolCall("pay", {"pin": pin}), ToolCall("pay", {}), ToolCall("pay", {"pin": 3})]
+    said = ChatMessage.from_assistant(tool_calls=calls)
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(said),
+        tools=[pay],
+        confirmation_strategies={"pay": policy},
+    )
+    asked = agent.run("go", raise_at_break_point=False).pending
+
+    assert len(asked) == (2 if isinstance(policy, AskAbove) else 3)
+    reasons = [call.reason for call in asked]
+    assert not any(sign.isdigit() or sign == "<" for sign in str(reasons)), reasons
+    assert all("pin is secret" in reason for reason in reasons)
 
 
 def test_a_failed_call_does_not_tell_it() -> None:

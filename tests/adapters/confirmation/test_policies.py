@@ -251,6 +251,19 @@ def test_a_question_says_what_it_is_about() -> None:
     assert AskWhen(lambda params: params["amount"] == 5, "five")(CALL, PAY, run) == Ask("five")
 
 
+def test_a_question_says_no_number_about_a_secret() -> None:
+    """Nor what was spent before, which is made of the same."""
+    amount = {"type": "integer", "writeOnly": True}
+    tool = Tool("pay", "", {"type": "object", "properties": {"amount": amount}}, print)
+    run = evolve(run_with(), spent=FrozenDict(amount=7.0))
+
+    for policy in (AskAbove("amount", 4), over(9)):
+        question = policy(CALL, tool, run)
+        assert isinstance(question, Ask)
+        assert "amount is secret" in question.reason
+        assert not any(sign.isdigit() for sign in question.reason)
+
+
 def test_an_amount_may_be_nothing_and_not_less() -> None:
     """One below nothing would make room for others."""
     for amount, asks in ((0, False), (-1, True), ("1", True)):

@@ -182,7 +182,7 @@ def test_a_schema_without_the_defaults_of_secrets_asks_the_same() -> None:
     named = {"default": {"type": "string", "default": "4711"}}  # a property of that name
     login = {"type": "object", "properties": {"pin": pin, **named}}
     other = {"properties": {"tea": {"default": "green"}}}
-    schema = {
+    schema: dict[str, Any] = {
         "type": "object",
         "$defs": {"Login": login, "Tea": other},
         "properties": {

@@ -95,6 +95,8 @@ class AskOverBudget(Rule):
         if is_amount(value) and value >= 0 and spent + amount <= self.budget:
             return Allow(spends)
         why = f"{self.parameter} {value} on top of {spent:.15g} is over {self.budget}"
+        if self.parameter in tool.masked:  # what was spent before is made of the same secrets
+            why = f"{self.parameter} is secret, and over what is left of the budget"
         return Ask(why, spends=spends)
 
 
