@@ -20,10 +20,12 @@ from detent.core.machine.delegation import (
     inner_name,
     invocation_of,
     stopped_at_turn,
+    with_calls_inside,
 )
-from detent.core.machine.opening import Around, open_slots, with_call_ids
+from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.machine.questions import decided_by_human, expired, judged, revoked, rewritten
 from detent.core.machine.recovery import after_lookup, after_loss, resumed
+from detent.core.machine.rejections import Around
 from detent.core.machine.turns import (
     after_failure,
     answer_call,
@@ -79,7 +81,6 @@ from detent.core.run.run import (
     evolve,
     labelled,
     moved,
-    with_calls_inside,
     with_slot,
     with_slots,
 )
@@ -154,7 +155,7 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None)
         case ClockTicked():
             return _on_clock_ticked(spec, run, event)
         case Judged():
-            return judged(spec, run, event)
+            return judged(spec, run, event, around)
         case CallRewritten():
             return rewritten(spec, run, event)
         case HumanDecided():

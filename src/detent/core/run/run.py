@@ -355,20 +355,6 @@ def labelled(run: Run[S], labels: tuple[str, ...]) -> Run[S]:
     return evolve(run, labels=tuple(sorted({*run.labels, *more}))) if more else run
 
 
-def with_calls_inside(run: Run[S], before: Run[Any], now: Run[Any]) -> Run[S]:
-    """The run, in which an agent is `now` where it was `before`: the calls in between count here.
-
-    RULE: they stay when that agent has ended, and its run is gone: called anew, it has no more.
-    """
-    if before.calls == now.calls:
-        return run
-    inside = dict(run.calls_inside)
-    for name in {*now.tool_call_counts, *now.calls_inside}:
-        if made := now.calls_of(name) - before.calls_of(name):
-            inside[name] = inside.get(name, 0) + made
-    return evolve(run, calls_inside=FrozenDict(inside))
-
-
 def charged(run: Run[S], before: Amounts, now: Amounts) -> Run[S]:
     """The run, of which a part has spent `now` where it had spent `before`."""
     if before == now:
