@@ -24,7 +24,7 @@ from detent.core.machine.delegation import (
 )
 from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.machine.questions import decided_by_human, expired, judged, revoked, rewritten
-from detent.core.machine.recovery import after_lookup, after_loss, resumed
+from detent.core.machine.recovery import after_lookup, after_loss, let_go, resumed
 from detent.core.machine.rejections import Around
 from detent.core.machine.turns import (
     after_failure,
@@ -153,7 +153,7 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None)
         case ToolRaised():
             return _on_tool_raised(spec, run, event)
         case ClockTicked():
-            return _on_clock_ticked(spec, run, event)
+            return let_go(spec, run, _on_clock_ticked(spec, run, event))
         case Judged():
             return judged(spec, run, event, around)
         case CallRewritten():
@@ -169,7 +169,7 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None)
         case HappenedInside():
             return _on_happened_inside(spec, run, event, around)
         case CancelRequested(reason):
-            return cut_short(spec, run, Cancelled(reason))
+            return let_go(spec, run, cut_short(spec, run, Cancelled(reason)))
         case MessageReceived():
             return spoken_to(run, event)
         case AnswerRejected():
