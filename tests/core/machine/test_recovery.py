@@ -415,17 +415,15 @@ def test_a_tool_that_has_begun_labels_the_run_though_its_result_is_lost(
     tool = Tool(
         "read", "", {"type": "object"}, print, on_unknown=on_unknown, labels={"web"}, timeout_s=5
     )
-    spec, run, path = AgentSpec(State({}), by_name([tool])), None, ()
+    spec, path = AgentSpec(State({}), by_name([tool])), tuple[AgentRef, ...]()
     for _ in range(depth):
         spec = AgentSpec(State({}), by_name([agent_tool(spec)]))
     run = start(spec, [ChatMessage.from_user("go")], run_id="r")
     for level in range(depth, -1, -1):
         call = ToolCall("ask", {"task": "read"}) if level else ToolCall("read")
-        for event in (
-            ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=[call]))),
-            ToolStarted(FIRST, 1, at=1.0),
-        ):
-            run = step(spec, run, wrap_event(path, event))
+        said = ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
+        run = step(spec, run, wrap_event(path, ModelReplied(1, 1, said)))
+        run = step(spec, run, wrap_event(path, ToolStarted(FIRST, 1, at=1.0)))
         path = (*path, AgentRef(1, 0, "ask"))
     at = path[:depth]
     assert (run.labels, nested_run(run, at).labels) == ((), ())

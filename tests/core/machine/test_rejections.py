@@ -12,7 +12,7 @@ from detent.approvals import Answered, Confirmed, DecisionRecord, Rejected
 from detent.core.run.run import AwaitingDecision, Refused, Status
 from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.wording import Wording
-from detent.machine import AgentRef, AgentSpec, CallRef, start, step
+from detent.machine import AgentRef, AgentSpec, CallRef, FrozenDict, start, step
 from tests.core.asking import called, judged, spec_of
 
 SPEC = spec_of()
@@ -64,7 +64,7 @@ def test_who_has_said_no_again_and_again_is_not_asked(
 
 def test_the_model_hears_that_no() -> None:
     """In the words of the agent, and what was said last."""
-    own = evolve(SPEC, wordings=evolve(SPEC).wordings | {"*": Wording(reject="{tool_name}: no.")})
+    own = evolve(SPEC, wordings=FrozenDict({"*": Wording(reject="{tool_name}: no.")}))
 
     assert "With user feedback: No." in str(asked(SPEC, NO, NO, NO))
     assert "pay: no. With user feedback: No." in str(asked(own, NO, NO, NO))
