@@ -37,7 +37,13 @@ from detent import (
     tool,
 )
 from detent.adapters.confirmation.rules import Rules
-from detent.approvals import Ask, DecisionRefusedError, Rejected, WithQuestionOptions
+from detent.approvals import (
+    Ask,
+    DecisionRefusedError,
+    OutdatedQuestionError,
+    Rejected,
+    WithQuestionOptions,
+)
 from detent.machine import AgentRef
 
 SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
@@ -612,3 +618,38 @@ def test_five_processes_approve_change_and_reject() -> None:
         "Ann 100",
         "Bob 70",
     ]
+
+
+def test_a_question_of_another_release_says_what_has_changed_and_how_it_is_put_anew() -> None:
+    """A run that waits does not look like one that waits for nobody."""
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    @tool(name="pay")
+    def pay_later(amount: int) -> str:
+        """Pay tomorrow."""
+        return f"will pay {amount}"
+
+    def release(paying: Any) -> Agent[Any]:
+        script = ScriptedChatGenerator(ToolCall("pay", {"amount": 5}))
+        rules = {"pay": AlwaysAskPolicy()}
+        tools = [paying]
+        return Agent(
+            chat_generator=script, tools=tools, confirmation_strategies=rules, journal=journal
+        )
+
+    journal = MemoryJournal()
+    release(pay).run("Pay.", run_id="r", raise_at_break_point=False)
+    agent = release(pay_later)
+
+    with pytest.raises(OutdatedQuestionError, match=r"agent\.resume\('r'\) puts it anew") as told:
+        agent.pending("r")
+    assert told.value.run_id == "r"
+    assert "pay: the tool itself has changed" in str(told.value)
+
+    agent.resume("r", raise_at_break_point=False)
+    (call,) = agent.pending("r")
+    assert "the tool itself has changed" in call.changed

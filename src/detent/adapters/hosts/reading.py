@@ -18,8 +18,7 @@ from detent.adapters.hosts.channels import Channels, Reader
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.errors import StoredDataError
-from detent.core.machine.due import due
-from detent.core.run.effects import Judge
+from detent.core.machine.binding import OutdatedQuestion, outdated_questions
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.ports.clock import Clock
@@ -47,8 +46,11 @@ def nobody_asks(run: StoredRun) -> None:
     """Whoever goes on with the run next asks anew."""
 
 
-def _waits_outdated(listed: StoredRun, spec: AgentSpec[Any], run: Run[Any]) -> bool:
-    return listed.status == "waiting" and any(isinstance(one, Judge) for one in due(spec, run))
+def _outdated(
+    listed: StoredRun, spec: AgentSpec[Any], run: Run[Any]
+) -> tuple[OutdatedQuestion, ...]:
+    """The questions that fit no longer, where nobody puts them anew by going on with the run."""
+    return tuple(outdated_questions(spec, run)) if listed.status == "waiting" else ()
 
 
 @frozen
@@ -90,9 +92,10 @@ class Reading:
     def _read(self, listed: StoredRun, length: int | None = None) -> HostedRun:
         spec = self._legs_of(listed).assembly.current_spec
         run: Run[Any] = loaded(self.journal, spec, listed.run_id, length).run
-        if length is None and _waits_outdated(listed, spec, run):
+        outdated = _outdated(listed, spec, run) if length is None else ()
+        if outdated:
             self.outdated(listed)
-        return HostedRun(listed, run, pending(spec, run))
+        return HostedRun(listed, run, pending(spec, run), outdated)
 
     async def is_outdated(self, listed: StoredRun) -> bool:
         """Whether a run waits with a question that is about another version of a tool."""
@@ -100,7 +103,7 @@ class Reading:
 
     def _is_outdated(self, listed: StoredRun) -> bool:
         spec = self._legs_of(listed).assembly.current_spec
-        return _waits_outdated(listed, spec, loaded(self.journal, spec, listed.run_id).run)
+        return bool(_outdated(listed, spec, loaded(self.journal, spec, listed.run_id).run))
 
     async def verify(self, run_id: str) -> RunProof:
         """As the port says."""
