@@ -653,3 +653,27 @@ def test_a_question_of_another_release_says_what_has_changed_and_how_it_is_put_a
     agent.resume("r", raise_at_break_point=False)
     (call,) = agent.pending("r")
     assert "the tool itself has changed" in call.changed
+
+
+def test_what_is_raised_where_a_run_waits_names_the_command_that_shows_it() -> None:
+    """Where it is in a journal; a snapshot is looked into by no command."""
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    def told(journal: MemoryJournal | None) -> str:
+        agent: Agent[Any] = Agent(
+            chat_generator=ScriptedChatGenerator(ToolCall("pay", {"amount": 5})),
+            tools=[pay],
+            confirmation_strategies={"pay": BreakpointConfirmationStrategy(None)},
+            journal=journal,
+        )
+        with pytest.raises(HITLBreakpointException) as raised:
+            agent.run("Pay.", run_id="my run")
+        return str(raised.value)
+
+    command = "detent runs pending 'my run' --app MODULE:NAME"
+    assert command in told(MemoryJournal())
+    assert command not in told(None)

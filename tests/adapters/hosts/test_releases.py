@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from detent import Agent, ChatMessage, ScriptedChatGenerator, Tool, ToolCall, tool
-from detent.adapters.hosts.stored import StoredHost
 from detent.adapters.hosts.faults import AGAIN_S
+from detent.adapters.hosts.stored import StoredHost
 from detent.approvals import AlwaysAskPolicy, PendingCall
 from detent.hosts import HostRefusal, LocalHost
 from detent.journals import SQLiteJournal

@@ -17,6 +17,8 @@ from detent.ports.listing import StoredRun
 
 FIRST_PAUSE_S, PAUSE_MAX_S = 1.0, 300.0
 """How long a run that could not go on is left alone: at first, and at most."""
+TELL_S = 3.0
+"""How long an engine may take to hear of a run; it is told again by the next look."""
 PART = 20
 """How many of the runs that wait one look reads at most: each is made again of its entries."""
 AGAIN_S = 60.0

@@ -15,8 +15,8 @@ from detent.adapters.drivers.loading import FORGOTTEN, loaded
 from detent.adapters.drivers.progress import ENDED, PAUSE_MAX_S, PAUSE_S
 from detent.adapters.drivers.run_handle import ended_result
 from detent.adapters.hosts.channels import Channels, Reader
-from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.faults import Sweep, UnreadableRuns
+from detent.adapters.hosts.legs import Legs
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.errors import StoredDataError
 from detent.core.machine.binding import OutdatedQuestion, outdated_questions

@@ -140,7 +140,8 @@ class DBOSHost(EngineHost):
         )
 
     async def _wake(self, wake: Wake) -> None:
-        assert self._client is not None  # noqa: S101 - it is open
+        if self._client is None:  # it has ended, and a leg has not: the next look finds its run
+            return
         options: EnqueueOptions = {
             "queue_name": self._queue,
             "workflow_name": WORKFLOW,
@@ -152,7 +153,6 @@ class DBOSHost(EngineHost):
         await self._client.enqueue_async(options, wake.run_id)
 
     async def _disconnect(self) -> None:
-        client, self._client = self._client, None
         if self._works:
             from dbos import DBOS
 
@@ -160,6 +160,8 @@ class DBOSHost(EngineHost):
             await asyncio.to_thread(
                 DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=wait_s
             )
+        # RULE: not before. The legs that have just ended have their runs handed on by it.
+        client, self._client = self._client, None
         if client is not None:
             await asyncio.to_thread(client.destroy)
 
