@@ -106,6 +106,8 @@ class StoredHost(ABC):
         self._claim_s = claim_s
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
         self._is_open = False
+        self.is_held = False
+        """Once it is closed: whether threads of a library that nobody can end hold the process."""
 
     @property
     def is_open(self) -> bool:

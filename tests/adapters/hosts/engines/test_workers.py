@@ -89,3 +89,22 @@ def test_whoever_begins_a_run_does_not_wait_for_an_engine_that_is_away(
         finally:
             assert site.server is not None
             site.server.start()
+
+
+@pytest.mark.parametrize("engine", ["dbos", "dbos-effects"])
+def test_a_worker_whose_database_is_gone_ends_soon_after_it_is_told_to(
+    engine: str, tmp_path: Path
+) -> None:
+    """Threads of DBOS would try to reach it for ever, and hold the process."""
+    with site_of(engine, tmp_path, has_postgres=True) as site:
+        assert site.server is not None
+        with working(site, tmp_path, "look up") as worker:
+            until((tmp_path / "ready").exists, tmp_path)
+            asyncio.run(begun(site, tmp_path, "look up"))
+            until((tmp_path / "noted.txt").exists, tmp_path)
+            site.server.kill()
+            try:
+                worker.send_signal(signal.SIGTERM)
+                assert worker.wait(PATIENCE_S) == 0
+            finally:
+                site.server.start()

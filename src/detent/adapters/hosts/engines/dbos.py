@@ -17,7 +17,7 @@ from uuid import uuid4
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.effects.driving import HistoryKeeper
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
-from detent.adapters.hosts.engines.dbos_process import VERSION, launch
+from detent.adapters.hosts.engines.dbos_process import VERSION, launch, waits_for_database
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import (
     EngineHost,
@@ -151,6 +151,19 @@ class DBOSHost(EngineHost):
         if wake.at is not None:
             options["delay_seconds"] = max(0.0, wake.at - self._clock.now())
         await self._client.enqueue_async(options, wake.run_id)
+
+    async def close(self) -> None:
+        """End at the next place where nothing is lost; see `EngineHost.close`.
+
+        Where the database of DBOS is gone, it is not waited for longer than what is at work.
+        """
+        closing = asyncio.create_task(super().close())
+        await asyncio.wait([closing], timeout=self._drain_s + END_S)
+        while not (closing.done() or waits_for_database()):
+            await asyncio.wait([closing], timeout=1)
+        if closing.done():
+            await closing
+        self.is_held = waits_for_database()
 
     async def _disconnect(self) -> None:
         if self._works:
