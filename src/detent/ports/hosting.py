@@ -199,11 +199,13 @@ class HostedAgent:
         name: what runs are started with.
         fingerprint: of its rules; another one says that they have changed.
         tools: the names of what its model may call.
+        labels: what these may bring along, and those of the agents among them.
     """
 
     name: str
     fingerprint: str
     tools: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 class UnknownAgentError(DetentError, LookupError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -22,6 +21,7 @@ from detent.adapters.web.decided import to_decided
 from detent.adapters.web.finding import host_of
 from detent.adapters.web.rendering import page
 from detent.core.chat.messages import ChatMessage, ChatRole
+from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.approval import SCOPES, Scope
@@ -40,7 +40,7 @@ RUNS = 50
 def cursor_in(request: Request) -> tuple[float, str] | None:
     """Behind which run a page begins. None is the first."""
     try:
-        at, run_id = json.loads(request.query_params.get("before", "null")) or (None, None)
+        at, run_id = read_json(request.query_params.get("before", "null")) or (None, None)
         return None if at is None else (float(at), str(run_id))
     except (ValueError, TypeError):
         return None

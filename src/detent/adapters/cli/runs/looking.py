@@ -34,6 +34,7 @@ from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.confirmation.console import argument_label
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import Story, story_of
+from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
 from detent.ports.journal import Journal
 from detent.ports.listing import RunQuery, StoredRun
@@ -100,7 +101,7 @@ def _row(run: StoredRun, store: Journal) -> list[str]:
 
 def _cursor(text: str | None) -> Any:
     try:
-        return None if text is None else json.loads(text)
+        return None if text is None else read_json(text)
     except ValueError as error:
         raise click.UsageError("--after is the `next` of a page, as JSON: '[time, id]'") from error
 

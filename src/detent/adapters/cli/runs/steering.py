@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import shlex
 import sys
 import time
@@ -45,6 +44,7 @@ from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import SEALED, Story
 from detent.adapters.system.terminal import drop_typed_keys
 from detent.core.chat.messages import ChatMessage
+from detent.core.codec.json_text import read_json
 from detent.core.codec.own_values import dump
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES
@@ -221,7 +221,7 @@ def _decision(
 def _arguments(pending: PendingCall, text: str) -> dict[str, Any]:
     """All arguments: the changed, and of the others a secret one as the mask that stands for it."""
     try:
-        changed = json.loads(text)
+        changed = read_json(text)
     except ValueError as error:
         raise click.UsageError(f"--modify is an object of JSON: {error}") from error
     if not isinstance(changed, dict):
