@@ -38,8 +38,7 @@ from detent.machine import (
     wrap_event,
 )
 from detent.models import ChatReply
-from tests.core.asking import PAY, called, judged, spec_of, waiting
-from tests.core.machine.test_delegation import agent_tool
+from tests.core.asking import PAY, agent_tool, called, judged, spec_of, waiting
 
 FIRST = CallRef(1, 0)
 FIVE = {"to": "Ann", "amount": 5}
