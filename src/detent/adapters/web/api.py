@@ -212,7 +212,12 @@ async def run(request: Request) -> Response:
     hosted = await host.run(request.path_params["run_id"])
     of = [agent.tools for agent in await host.agents() if agent.name == hosted.listed.agent]
     calls = [call.to_dict() for call in hosted.pending]
-    content = {"run": asdict(hosted.listed), "pending": calls, "tools": [*of[0]] if of else []}
+    content = {
+        "run": asdict(hosted.listed),
+        "pending": calls,
+        "outdated": [asdict(one) for one in hosted.outdated],
+        "tools": [*of[0]] if of else [],
+    }
     return json_response(content)
 
 
