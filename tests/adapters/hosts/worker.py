@@ -53,6 +53,7 @@ def payer(folder: Path, rule: str = "look up", **options: Any) -> Agent[Any, Any
             file.write(f"{key}\n")
 
     on_unknown: Any = "ask" if rule.startswith("ask") else look_up
+    release = rule.removeprefix("ask").removeprefix("look up")
 
     @tool(on_unknown=on_unknown)
     def book(who: str, key: IdempotencyKey) -> str:
