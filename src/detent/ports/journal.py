@@ -141,6 +141,12 @@ class ClaimLostError(JournalConflictError):
     Somebody has taken up the run, or deleted it and begun another one of the same id.
     """
 
+    def __str__(self) -> str:
+        return (
+            f"another process has taken up run {self.run_id!r}: nothing of ours was written; "
+            "resume it to go on from what is there"
+        )
+
 
 class JournalUnavailableError(JournalError):
     """The store cannot be reached, or others hold it: a moment later it may be there again."""

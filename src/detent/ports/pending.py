@@ -169,12 +169,17 @@ def answerable(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
 
     Raises:
         OutdatedQuestionError: there are none, though the run waits: what it asks is of another
-            release. That nobody is waited for would be untrue.
+            release. That nobody is waited for would be untrue. Of any other question that fits no
+            longer, who drives the run is just about to have it put anew.
     """
     calls = pending(spec, run)
-    if not calls and (outdated := tuple(outdated_questions(spec, run))):
+    if not calls and (outdated := tuple(filter(_is_of_another_release, outdated_questions(spec, run)))):
         raise OutdatedQuestionError(run.id, outdated)
     return calls
+
+
+def _is_of_another_release(outdated: OutdatedQuestion) -> bool:
+    return not {CHANGES["tool"], CHANGES["arguments"]}.isdisjoint(outdated.changes)
 
 
 def question(effect: AskHuman) -> PendingCall:

@@ -181,22 +181,27 @@ class RunDecisions:
 
     def _write(self, run_id: str, change: Change) -> Run[Any]:
         """Read, change and append, again where somebody was faster."""
+        from detent.adapters.drivers.company.identity import require_there
         from detent.adapters.drivers.loading import loaded
         from detent.adapters.drivers.recording import Recorder
         from detent.ports.journal import JournalConflictError
 
         assembly = self._assembly
         spec, journal = assembly.current_spec, assembly.required_journal
+        nonce: str | None = None
         for left in reversed(range(TRIES)):
             at = loaded(journal, spec, run_id)
+            nonce = at.run.nonce if nonce is None else nonce
+            require_there(journal, run_id, nonce)
             run, events = change(at.run)
             try:
                 if events:
                     happened = [(event, run) for event in events]  # one mark, of the last, for all
-                    Recorder(journal, spec, assembly.clock, at)(happened)
+                    Recorder(journal, spec, assembly.clock, at, is_foreign=True)(happened)
             except JournalConflictError:
                 if not left:
                     raise
             else:
+                require_there(journal, run_id, nonce)
                 return run
         raise AssertionError("the last try has returned or raised")

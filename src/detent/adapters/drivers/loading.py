@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from attrs import evolve, frozen
 
@@ -168,14 +168,19 @@ def require_position(run: Run[Any], entry: Entry, position: int) -> None:
 def event_and_run(
     spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any]
 ) -> tuple[Event, Run[S]]:
-    """The event in an entry, and the run after it.
+    """The event in an entry, and the run after it: the same, if it was said to another run.
+
+    RULE: whoever speaks to a run and does not drive it may be late, and it may be deleted by then,
+    and another one of its id begun. That one hears nothing of it.
 
     Raises:
         StoredDataError: it is damaged, or names what this agent does not have.
         AgentChangedError: this agent makes another run of it.
     """
     try:
-        event, mark = marked_event(spec, entry.kind, data)
+        event, mark, nonce = marked_event(spec, entry.kind, data)
+        if nonce not in (None, run.nonce):
+            return event, run
         after = step(spec, run, event)
     except DetentError as error:
         raise StoredDataError(
@@ -194,15 +199,27 @@ def event_and_run(
     return event, after
 
 
-def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> tuple[Event, object]:
-    """The event in an entry's data, and the mark behind it, or None.
+class MarkedEvent(NamedTuple):
+    """An event as an entry has it.
+
+    `mark` is how far it has brought the run, `nonce` that of the run to which somebody has said it
+    who does not drive it; None where the entry does not say.
+    """
+
+    event: Event
+    mark: object
+    nonce: object
+
+
+def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> MarkedEvent:
+    """The event in an entry's data.
 
     Raises:
         StoredDataError: there is none, or it names what this agent does not have.
     """
     rest = dict(data)
-    mark = rest.pop("mark", None)
-    return event_of_kind(spec, kind, rest), mark
+    mark, nonce = rest.pop("mark", None), rest.pop("nonce", None)
+    return MarkedEvent(event_of_kind(spec, kind, rest), mark, nonce)
 
 
 def _difference(spec: AgentSpec[Any], event: Event, mark: object, after: Run[Any]) -> str:

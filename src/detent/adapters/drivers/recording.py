@@ -48,7 +48,7 @@ from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import Known, checkpoint_data
 from detent.core.storage.journal import KINDS, progress_mark, start_data, status_of
-from detent.ports.claims import claims_of, guards_appends
+from detent.ports.claims import Claim, claims_of, guards_appends
 from detent.ports.clock import Clock
 from detent.ports.journal import (
     Checkpoint,
@@ -58,6 +58,7 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalError,
     JournalUnavailableError,
+    RunNotFoundError,
     submit_of,
     with_data,
 )
@@ -102,7 +103,8 @@ class Recorder:
     When there are `every` more entries, it adds a checkpoint; None stands for `ENTRIES`. One more
     is at the end of a run in a thread: the next run need not follow it, by rules that may differ.
     `listing` is what lists say of the run while it waits for nothing; its agent and thread count
-    when the run begins, and are not asked for later.
+    when the run begins, and are not asked for later. Whoever `is_foreign` does not drive the run:
+    what they write names it, so that no other run of its id hears of it.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Recorder:
         *,
         listing: Listing = NO_LISTING,
         lease: Lease | None = None,
+        is_foreign: bool = False,
     ) -> None:
         self._journal, self._pid = journal, os.getpid()
         self._submit = submit_of(journal)
@@ -125,6 +128,7 @@ class Recorder:
         self._known = at.known
         self._enough = self._every = ENTRIES if every is None else every
         self.interruptions: list[BaseException] = []  # to be raised when all is heard out
+        self._is_foreign = is_foreign
         self._lease = lease  # whoever can still write has not dropped the run
         claims = claims_of(journal)
         self._is_guarded = lease is None or claims is None or guards_appends(claims)
@@ -175,6 +179,8 @@ class Recorder:
         for event, after in happened:
             kind = type(event)
             data = data_of(event, kind, self._spec)
+            if self._is_foreign:
+                data["nonce"] = after.nonce
             new.append((kind.__name__, data))
             if kind is not ToolStarted:  # of a start, only one thing can come
                 marked = data, after
@@ -224,6 +230,8 @@ class Recorder:
             event, after = happened
             folded.append((run, event, after))
             run = after
+        if not folded:  # somebody else has taken the run, and written nothing yet
+            yield from self._tell(run, held)
         chain: Iterable[Checkpoint] = ()
         if folded:
             chain = yield from answer(
@@ -248,6 +256,8 @@ class Recorder:
                 at = yield from answer(self._journal, load)
                 if at.run.nonce != run.nonce:
                     return  # another run of this id
+            except RunNotFoundError:
+                return  # it is deleted
             except StoredDataError:
                 yield from self._tell_by_marks(run, held)
                 raise
@@ -255,7 +265,8 @@ class Recorder:
             if not heard:
                 return
             with suppress(JournalConflictError):  # its driver was faster: look again
-                yield from Recorder(self._journal, self._spec, self._clock, at).recording(heard)
+                ports = self._journal, self._spec, self._clock
+                yield from Recorder(*ports, at, is_foreign=True).recording(heard)
                 return
 
     def _tell_by_marks(self, run: Run[Any], held: Sequence[Event]) -> Steps[None]:
@@ -270,7 +281,10 @@ class Recorder:
             heard = [one for one in outcomes if is_awaited(entries, one)]
             if not heard:
                 return
-            new = [(type(one).__name__, data_of(one, type(one), self._spec)) for one in heard]
+            names = {"nonce": run.nonce}
+            new = [
+                (type(one).__name__, data_of(one, type(one), self._spec) | names) for one in heard
+            ]
             at = Loaded(run, start + len(entries))
             with suppress(JournalConflictError):  # as above
                 other = Recorder(self._journal, self._spec, self._clock, at)
@@ -366,24 +380,45 @@ class Recorder:
         self._take_in(append[0], after)
 
     def _appending(self, run: Run[Any], append: Append) -> Steps[None]:
-        """Append once. A claim that is gone is no harm where the run is the same.
+        """Append once. A claim that is gone is no harm where the run is the same, and nobody's.
 
         RULE: nothing is written to another run of the same id, which somebody may have begun since
         this one was deleted. A claim that stands says that nobody has; else the run is looked at.
+        Nor is anything written by who drives a run that somebody else has taken: they have read
+        what was there, and may just be asking the model.
+
+        Raises:
+            ClaimLostError: somebody else has the run.
         """
         _, entries, _ = append
         claims, claim = claims_of(self._journal), entries[0].claim
-        same = partial(require_same, self._journal, run, entries)
         if not (self._is_guarded or claims is None or claim is None):
-            found = yield from answer(self._journal, partial(claims.find, run.id))
-            if found != claim:
-                yield from answer(self._journal, same)
+            yield from self._look(run, entries)
         try:
             yield self._wait(append)
         except ClaimLostError:
-            yield from answer(self._journal, same)
-            entries[0] = evolve(entries[0], claim=None)
+            entries[0] = evolve(entries[0], claim=(yield from self._look(run, entries)))
             yield self._wait(append)
+
+    def _look(self, run: Run[Any], entries: Sequence[Entry]) -> Steps[Claim | None]:
+        """By which claim entries are to be written: the newest of ours, or none if it is nobody's.
+
+        Raises:
+            ClaimLostError: somebody else has the run.
+            JournalConflictError: it is deleted.
+        """
+        claims, lease = claims_of(self._journal), self._lease
+        found = (
+            None
+            if claims is None
+            else (yield from answer(self._journal, partial(claims.find, run.id)))
+        )
+        if lease is not None and found == lease.claim:  # it was taken anew meanwhile
+            return found
+        yield from answer(self._journal, partial(require_same, self._journal, run, entries))
+        if found is not None and found.owner:
+            raise ClaimLostError(run.id, entries[0].position, entries[0].position)
+        return None
 
     def _wait(self, append: Append) -> Wait:
         submit = self._submit

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from detent.core.control.hooks import Hook, sent_back
 from detent.core.errors import UnknownEffectError
+from detent.core.machine.beginning import begins_too_late
 from detent.core.machine.step import step
 from detent.core.run.events import (
     AnswerRejected,
@@ -86,7 +87,8 @@ def rebased(
 ) -> list[Folded[S]]:
     """Events that were folded into an earlier run, folded into `run`. Late ones change nothing.
 
-    Hooks are asked about each end of the run that they have not rejected before: it may be another.
+    A call that nothing lets begin any more does not begin: that event is left out. Hooks are asked
+    about each end of the run that they have not rejected before: it may be another.
 
     Raises:
         UnknownEffectError: one of them answers what this run, unlike the earlier one, never asked.
@@ -97,6 +99,8 @@ def rebased(
     left = deque[Event](events if back is None else (back, *events))
     while left:
         event = left.popleft()
+        if begins_too_late(spec, run, event):
+            continue
         before, run = run, step(spec, run, event)
         folded.append((before, event, run))
         is_rejected = bool(left) and isinstance(left[0], AnswerRejected)

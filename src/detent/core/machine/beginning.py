@@ -6,10 +6,13 @@ from functools import reduce
 from typing import Any
 
 from detent.core.machine.binding import binding_of, is_cleared
+from detent.core.machine.calls import attempted
 from detent.core.machine.delegation import nested_run
 from detent.core.run.approval import is_past
 from detent.core.run.effects import RunTool
-from detent.core.run.run import Run
+from detent.core.run.events import Event, HappenedInside, ToolStarted
+from detent.core.run.refs import AgentRef, Path
+from detent.core.run.run import Ready, Run
 from detent.core.run.spec import AgentSpec
 
 
@@ -26,13 +29,40 @@ def may_begin(spec: AgentSpec[Any], run: Run[Any], effect: RunTool, at: float | 
     where it is begun by another process: the tool there may be another one, and the yes may be
     over. A call that no policy guards, and nobody was asked about, may always begin.
     """
-    agent = reduce(lambda one, inside: one.agents[inside.tool_name], effect.path, spec)
-    inner = nested_run(run, effect.path)
-    slot = inner.slots[effect.ref.place]
-    if slot.clearance is None:
-        return slot.call.tool_name not in agent.guards
     if is_past(lapse_of(run, effect), at):
         return False
+    return _is_let(_agent_at(spec, effect.path), nested_run(run, effect.path), effect)
+
+
+def begins_too_late(spec: AgentSpec[Any], run: Run[Any], event: Event) -> bool:
+    """Whether an event begins a call that nothing lets begin any more.
+
+    RULE: people have spoken between when it was owed and when it could be recorded. What they have
+    taken back by then lets nothing begin.
+    """
+    path: Path = ()
+    while isinstance(event, HappenedInside):
+        path, event = (*path, AgentRef(*event.ref, event.tool_name)), event.event
+    if not isinstance(event, ToolStarted):
+        return False
+    try:
+        inner = nested_run(run, path)
+        if attempted(inner, event, Ready) is None:
+            return False
+    except LookupError:  # the run, or the agent inside it, has ended
+        return False
+    return not _is_let(_agent_at(spec, path), inner, event)
+
+
+def _agent_at(spec: AgentSpec[Any], path: Path) -> AgentSpec[Any]:
+    return reduce(lambda agent, inside: agent.agents[inside.tool_name], path, spec)
+
+
+def _is_let(agent: AgentSpec[Any], run: Run[Any], attempt: RunTool | ToolStarted) -> bool:
+    """Whether what has let a call of an agent's own run lets this attempt begin."""
+    slot = run.slots[attempt.ref.place]
+    if slot.clearance is None:
+        return slot.call.tool_name not in agent.guards
     tool = agent.tools[slot.call.tool_name]
-    now = binding_of(inner, slot.call, tool)
-    return is_cleared(inner, slot, effect.attempt, tool, now)
+    now = binding_of(run, slot.call, tool)
+    return is_cleared(run, slot, attempt.attempt, tool, now)

@@ -316,7 +316,8 @@ def _call_lines(
     slots: Iterable[Slot], agent: Mapping[str, Any], margin: str = "  "
 ) -> Iterator[str]:
     for slot in slots:
-        arguments = json.dumps(masked_call(slot.call, agent).arguments, ensure_ascii=False)
+        seen = masked_call(slot.call, agent).arguments
+        arguments = json.dumps(seen, ensure_ascii=False, default=str)  # a message may hold more
         kind, why = type(slot.status).__name__, getattr(slot.status, "reason", "")
         status = STATUS_WORDS.get(kind, kind.lower()) + (f" ({why})" if why else "")
         yield f"{margin}{slot.call.tool_name}({arguments}): {status}"

@@ -7,13 +7,17 @@ from itertools import islice
 from typing import Any
 
 from detent.core.run.run import Run
-from detent.ports.journal import Entry, Journal, JournalConflictError, as_kept
+from detent.ports.journal import (
+    Entry,
+    Journal,
+    JournalConflictError,
+    RunNotFoundError,
+    as_kept,
+)
 
 
 def require_same(journal: Journal, run: Run[Any], entries: Sequence[Entry] = ()) -> None:
     """Look whether a journal still has this run, and not another one of its id.
-
-    RULE: only the first entry says it. All others may be alike in two runs.
 
     Args:
         journal: where it is looked for.
@@ -24,13 +28,33 @@ def require_same(journal: Journal, run: Run[Any], entries: Sequence[Entry] = ())
         JournalConflictError: somebody has deleted it.
         JournalError: the journal cannot be read.
     """
-    for first in journal.read(run.id):
+    if not is_same(journal, run.id, run.nonce):
+        raise JournalConflictError(run.id, entries[0].position if entries else 1, 0)
+
+
+def require_there(journal: Journal, run_id: str, nonce: str) -> None:
+    """Make sure that it is still this run to which somebody speaks who does not drive it.
+
+    Raises:
+        RunNotFoundError: somebody has deleted it.
+        JournalError: the journal cannot be read.
+    """
+    if not is_same(journal, run_id, nonce):
+        raise RunNotFoundError(
+            f"run {run_id!r} has been deleted in the meantime: it has not heard this, nor has any "
+            "other run of its id"
+        )
+
+
+def is_same(journal: Journal, run_id: str, nonce: str) -> bool:
+    """Whether a journal has the run of this nonce. RULE: only its first entry says so."""
+    for first in journal.read(run_id):
         match first.data:
-            case {"run": {"nonce": str(nonce)}} if nonce != run.nonce:
-                break
+            case {"run": {"nonce": str(known)}}:
+                return known == nonce
             case _:
-                return
-    raise JournalConflictError(run.id, entries[0].position if entries else 1, 0)
+                return True
+    return False
 
 
 def is_kept(journal: Journal, run_id: str, entries: Sequence[Entry]) -> bool:

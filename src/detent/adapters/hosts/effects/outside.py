@@ -290,7 +290,7 @@ def _later(job: Json, error: Exception) -> Json:
 def _told(spec: AgentSpec[Any], run_id: str, entry: Entry, data: Mapping[str, Any]) -> Json:
     """An entry as the inside says it."""
     try:
-        return event_to_json(spec, marked_event(spec, entry.kind, data)[0])
+        return event_to_json(spec, marked_event(spec, entry.kind, data).event)
     except StoredDataError as error:
         where = f"entry {entry.position} of run {run_id!r}"
         raise JournalDamagedError(f"{where} is none that an engine has written: {error}") from error

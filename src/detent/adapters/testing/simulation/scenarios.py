@@ -79,7 +79,7 @@ def scenario_of(journal: Journal, spec: AgentSpec[S], run_id: str) -> Scenario[S
     """
     begun = loaded(journal, spec, run_id, 1)
     events = tuple(
-        marked_event(spec, entry.kind, entry.data)[0]
+        marked_event(spec, entry.kind, entry.data).event
         for entry in journal.read(run_id, 1)
         if entry.kind not in (STOPPED, FORGOTTEN)
     )
