@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from attrs import asdict, field, frozen
 
-from detent.core.chat.messages import frozen_mapping
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.machine.due import due
@@ -19,7 +18,7 @@ from detent.core.schema.validation import faults
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.redaction import all_without_secrets
-from detent.core.values.frozen import FrozenDict, thaw
+from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
 
 
 @frozen

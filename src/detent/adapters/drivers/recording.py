@@ -42,13 +42,13 @@ from detent.core.control.rebase import Folded, is_from_others, still_heard
 from detent.core.errors import StoredDataError
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
-from detent.core.run.run import Run
+from detent.core.run.run import Run, Thinking
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import Known, checkpoint_data
 from detent.core.storage.journal import KINDS, progress_mark, start_data, status_of
-from detent.ports.claims import claims_of, guards_appends
+from detent.ports.claims import claims_of
 from detent.ports.clock import Clock
 from detent.ports.journal import (
     Checkpoint,
@@ -126,8 +126,7 @@ class Recorder:
         self._enough = self._every = ENTRIES if every is None else every
         self.interruptions: list[BaseException] = []  # to be raised when all is heard out
         self._lease = lease  # whoever can still write has not dropped the run
-        claims = claims_of(journal)
-        self._is_guarded = lease is None or claims is None or guards_appends(claims)
+        self._is_guarded = lease is None or lease.guards_appends
         self._quiet = listing
         self._listed: Listing | None = None  # as far as this recorder knows
         self._ear: Ear | None = None
@@ -301,7 +300,8 @@ class Recorder:
         if run.labels != self._quiet.labels:  # and so what is listed is not this one any more
             self._quiet = evolve(self._quiet, labels=run.labels)
         if may_wait or listing is not self._quiet:
-            listing = listing_of(self._spec, run, self._quiet)
+            is_quiet = isinstance(run.phase, Thinking)  # the model is asked, and nobody else
+            listing = self._quiet if is_quiet else listing_of(self._spec, run, self._quiet)
             change = None if listing == self._listed else listing
         # a new run has no claim that could be lost
         claim = self._lease.claim if self._length and self._lease is not None else None
@@ -309,8 +309,7 @@ class Recorder:
         for kind, data in new:  # made whole at once: to evolve one takes four times as long
             listed, body = change if len(entries) == len(new) - 1 else None, MappingProxyType(data)
             entries.append(Entry(length, at, kind, status, body, listed, claim))
-            length += 1
-            claim = None  # the first one names it
+            length, claim = length + 1, None  # the first one names it
         append: Append = (run.id, entries, checkpoint)
         after = length, listing, known
         if self._submit is None and self._is_guarded:
@@ -372,9 +371,10 @@ class Recorder:
         this one was deleted. A claim that stands says that nobody has; else the run is looked at.
         """
         _, entries, _ = append
-        claims, claim = claims_of(self._journal), entries[0].claim
+        claim = entries[0].claim
         same = partial(require_same, self._journal, run, entries)
-        if not (self._is_guarded or claims is None or claim is None):
+        claims = None if self._is_guarded else claims_of(self._journal)
+        if not (claims is None or claim is None):
             found = yield from answer(self._journal, partial(claims.find, run.id))
             if found != claim:
                 yield from answer(self._journal, same)

@@ -7,8 +7,8 @@ from typing import Any
 
 from detent.core.machine.binding import binding_of, is_cleared
 from detent.core.machine.delegation import nested_run
-from detent.core.run.approval import is_past
 from detent.core.run.effects import RunTool
+from detent.core.run.limits import is_past
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 

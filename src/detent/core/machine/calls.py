@@ -23,10 +23,9 @@ from detent.core.run.approval import (
     Modified,
     Principal,
     Rejected,
-    end_of,
-    is_past,
 )
 from detent.core.run.events import Attempted, ClockTicked, HumanDecided, ToolRaised
+from detent.core.run.limits import end_of, is_past
 from detent.core.run.outcomes import Cancelled, Exhausted
 from detent.core.run.refs import CallRef
 from detent.core.run.run import (

@@ -36,10 +36,9 @@ from detent.core.run.approval import (
     Rejected,
     Scope,
     Verdict,
-    end_of,
-    is_past,
 )
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
+from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
     AnsweredByHuman,
     AwaitingDecision,

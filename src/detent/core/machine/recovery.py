@@ -12,10 +12,11 @@ from detent.core.machine.binding import binding_of, digest_of
 from detent.core.machine.calls import BEGUN, attempted, not_entitled
 from detent.core.machine.delegation import came_of, inner_name
 from detent.core.machine.questions import expired, posed
-from detent.core.machine.turns import has_no_answer, settled, with_unread
-from detent.core.run.approval import Ask, Confirmed, is_past
+from detent.core.machine.turns import settled, with_unread
+from detent.core.run.approval import Ask, Confirmed
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
+from detent.core.run.limits import is_past
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
@@ -31,6 +32,7 @@ from detent.core.run.run import (
     Thinking,
     Unknown,
     charged,
+    has_no_answer,
     moved,
     unspent,
     with_slot,

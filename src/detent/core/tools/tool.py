@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import field, frozen
 from attrs.converters import optional
 
-from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.state import State
 from detent.core.tools.idempotency import OnUnknown
@@ -32,7 +31,7 @@ from detent.core.tools.wiring import (
     text_rules_from,
 )
 from detent.core.values.checks import names_told
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import FrozenDict, frozen_mapping
 
 if TYPE_CHECKING:
     from detent.core.schema.conversion import Reader
