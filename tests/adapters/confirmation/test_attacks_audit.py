@@ -260,7 +260,7 @@ def test_the_log_says_what_was_asked_shown_decided_and_what_ran() -> None:
     options: dict[str, Any] = {"hooks": [half], "confirmation_strategies": {"pay": policy}}
     script = ChatMessage.from_assistant(
         tool_calls=[
-            ToolCall("pay", {"amount": 500, "pin": "1234"}, "c0"),
+            ToolCall("pay", {"amount": 500, "pin": "pin 1234"}, "c0"),
             ToolCall("pay", {"amount": 5}, "c1"),
             ToolCall("pay", {"amount": 666}, "c2"),
         ]
@@ -295,7 +295,7 @@ def test_the_log_says_what_was_asked_shown_decided_and_what_ran() -> None:
     ]
     (denied,) = [one for one in log if one.what == "denied"]
     assert (denied.call_id, denied.by, denied.text) == ("c2", "policy", "not this amount")
-    assert "1234" not in json.dumps([one.to_dict() for one in log])
+    assert "pin 1234" not in json.dumps([one.to_dict() for one in log])
 
 
 def test_the_log_knows_agents_inside_and_what_else_people_do() -> None:

@@ -74,7 +74,7 @@ def test_what_is_redacted_is_nowhere_in_the_store(monkeypatch: pytest.MonkeyPatc
 
     assert seen == ["4242424242424242"]
     assert "4242424242424242" in repr(result.messages)
-    assert "4242" not in kept_in(inside)
+    assert "42424242" not in kept_in(inside)
     assert kept_in(inside).count("<card>") > 5
 
 

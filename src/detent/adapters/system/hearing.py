@@ -42,12 +42,20 @@ class Ear:
         return self._listener is not None
 
     def close(self) -> None:
-        """Be told no more."""
+        """Be told no more.
+
+        RULE: it holds nobody from then on: who has been told may hold it, and is to be freed at
+        once.
+        """
         with _lock:
             _set_ears(self.run_id, *(one for one in _EARS.get(self.run_id, ()) if one is not self))
-            self.is_alone = False
+            self.is_alone, self.tell, self.besides = False, _tell_nobody, None
             if self._listener is not None:
                 self._listener.remove(self.run_id)
+
+
+def _tell_nobody() -> None:
+    """What a closed ear calls, where an announcement was on its way."""
 
 
 def listen(
