@@ -142,11 +142,11 @@ class RunHandle(Generic[S]):
 
         performer = self.performer.quickest
         try:
+            pay, drop, listen = performer.perform, performer.drop, self._listen()
             if self.recorder is not None:
                 self.recorder.write_in_place()
             if self.opening:
                 self.session.feed(*self.opening)
-            pay, drop, listen = performer.perform, performer.drop, self._listen()
             drive(self.session, pay, drop=drop, inbox=inbox, listen=listen)
             return at_once(self._result_steps(raises=raises))
         finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -259,8 +260,7 @@ class Append:
         """Makes them. It raises what there is to say against the entries by themselves."""
         start = entries[0].position if entries else 0
         require_next(run_id, entries, start)
-        pairs = zip(entries, texts_of(entries), strict=True)
-        rows = [entry_row(run_id, entry, text) for entry, text in pairs]
+        rows = [*map(partial(entry_row, run_id), entries, texts_of(entries))]
         snapshot = None if checkpoint is None else checkpoint_row(run_id, checkpoint)
         is_few = start > 0 and snapshot is None and len(rows) <= AT_ONCE
         is_plain = is_few and all(one.listing is None for one in entries)

@@ -17,7 +17,8 @@ from detent.core.machine.binding import (
     is_unfit,
     wants_more,
 )
-from detent.core.machine.calls import refusal, slot_at
+from detent.core.machine.calls import refusal
+from detent.core.machine.turns import slot_at
 from detent.core.run.approval import (
     PLAIN_ASK,
     SCOPES,

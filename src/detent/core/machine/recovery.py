@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.core.machine.binding import binding_of, digest_of
-from detent.core.machine.calls import BEGUN, attempted, not_entitled
+from detent.core.machine.calls import not_entitled
 from detent.core.machine.delegation import came_of, inner_name
 from detent.core.machine.questions import expired, posed
-from detent.core.machine.turns import settled, with_unread
+from detent.core.machine.turns import BEGUN, attempted, settled, with_unread
 from detent.core.run.approval import Ask, Confirmed
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised

@@ -12,7 +12,7 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.calls import BEGUN, after_fault, after_tick, attempted, given_up, slot_at
+from detent.core.machine.calls import after_fault, after_tick, given_up
 from detent.core.machine.delegation import (
     TASK,
     begins_none,
@@ -25,13 +25,16 @@ from detent.core.machine.opening import Around, open_slots, with_call_ids
 from detent.core.machine.questions import decided_by_human, expired, judged, revoked, rewritten
 from detent.core.machine.recovery import after_lookup, after_loss, resumed
 from detent.core.machine.turns import (
+    BEGUN,
     after_failure,
     answer_call,
     answered,
     asked_again,
+    attempted,
     cut_short,
     end,
     settled,
+    slot_at,
     spoken_to,
 )
 from detent.core.run.events import (

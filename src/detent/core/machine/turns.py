@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -17,11 +17,12 @@ from detent.core.chat.messages import (
     with_calls,
 )
 from detent.core.chat.replies import ChatReply
-from detent.core.errors import OutputError, StateError
+from detent.core.errors import OutputError, StateError, UnknownEffectError
 from detent.core.machine.calls import given_up
-from detent.core.run.events import MessageReceived, ModelFailed
+from detent.core.run.events import Attempted, MessageReceived, ModelFailed, ToolRaised
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.run.output_type import AnswerType
+from detent.core.run.refs import CallRef
 from detent.core.run.run import (
     OPEN,
     THINKING,
@@ -29,15 +30,20 @@ from detent.core.run.run import (
     AnswerAccepted,
     AnsweredByHuman,
     AnswerInvalid,
+    AwaitingDecision,
     Done,
     Faulted,
     Open,
     Pausing,
+    Ready,
     Refused,
     Run,
+    Running,
     Slot,
+    Status,
     Succeeded,
     Thinking,
+    Unknown,
     evolve,
     is_settled,
     labelled,
@@ -52,8 +58,43 @@ from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import Invocation
 
+Attempt: TypeAlias = Running | Ready | Unknown
+BEGUN = (Running, Ready, Unknown)
+"""The statuses of a call that may be answered; a call that runs is the usual case."""
 EARLY = frozenset({"length", "content_filter", "refusal"})
 """The reasons for which a model stops before its answer is whole."""
+
+
+def slot_at(run: Run[S], ref: CallRef) -> Slot | None:
+    """The open turn's slot at `ref`; None when it belongs to a turn that has passed."""
+    if ref.turn < run.turn:
+        return None
+    phase = run.phase
+    slots = phase.slots if isinstance(phase, Acting) else ()
+    if ref.turn > run.turn or not 0 <= ref.place < len(slots):
+        raise UnknownEffectError(f"run {run.id} has no tool call {ref}")
+    return slots[ref.place]
+
+
+def attempted(
+    run: Run[S], event: Attempted, kinds: type[Attempt] | tuple[type[Attempt], ...]
+) -> Slot | None:
+    """The slot whose attempt the event is about; None unless its status is of these kinds."""
+    slot = slot_at(run, event.ref)
+    if slot is not None and isinstance(slot.status, kinds):
+        return slot if slot.status.attempt == event.attempt else None
+    return slot if slot and kinds is BEGUN and _answers_question(event, slot.status) else None
+
+
+def _answers_question(event: Attempted, status: Status) -> bool:
+    """Whether a human is asked about a call because nobody knew what this event says.
+
+    Somebody knows after all: a driver that lost the run while the tool was at work.
+    """
+    if not isinstance(status, AwaitingDecision) or not status.after:
+        return False
+    is_lookup = isinstance(event, ToolRaised) and event.fault.kind == "unknown_outcome"
+    return status.attempt == event.attempt + 1 and not is_lookup
 
 
 def settled(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
