@@ -215,7 +215,7 @@ BUGS = (
         "what an agent inside uses is counted twice",
         Edit(
             "core/machine/step.py",
-            "run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)",
+            "run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)",
             "run = evolve(run, usage=run.usage + usage + usage, cost=run.cost + cost + cost)",
         ),
     ),

@@ -29,6 +29,7 @@ from detent import (
     IdempotencyKey,
     ScriptedChatGenerator,
     SQLiteJournal,
+    StoredDataError,
     ToolCall,
     chat_generator,
     tool,
@@ -140,6 +141,8 @@ def make_app(host: AnyHost, tokens: Mapping[str, str], secret: str | None = None
             run = await host.run(f"order-{request.path_params['order']}")
         except (RunNotFoundError, UnknownAgentError):
             return JSONResponse({"error": "there is no such order"}, 404)
+        except StoredDataError as error:  # of another release of the clerk, say
+            return JSONResponse({"error": str(error)}, 409)
         answer = run.run.messages[-1].text if run.listed.status == "done" else None
         return JSONResponse({"status": run.listed.status, "answer": answer})
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from detent.adapters.journals.audited import AuditedJournal as AuditedJournal
     from detent.adapters.journals.audited import verify_audit as verify_audit
     from detent.core.control.decisions import ToolExecutionDecision as ToolExecutionDecision
+    from detent.core.machine.binding import OutdatedQuestion as OutdatedQuestion
     from detent.core.machine.calls import DecisionRefusedError as DecisionRefusedError
     from detent.core.machine.calls import Refusal as Refusal
     from detent.core.run.approval import Allow as Allow
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from detent.ports.confirmation import ConfirmationUI as ConfirmationUI
     from detent.ports.confirmation import ConfirmationUIResult as ConfirmationUIResult
     from detent.ports.confirmation import HITLBreakpointException as HITLBreakpointException
+    from detent.ports.pending import OutdatedQuestionError as OutdatedQuestionError
     from detent.ports.pending import PendingCall as PendingCall
     from detent.ports.pending import pending as pending
 else:
@@ -88,6 +90,7 @@ else:
             "adapters.drivers.judging": "judge",
             "adapters.journals.audited": "Audit AuditedJournal verify_audit",
             "core.control.decisions": "ToolExecutionDecision",
+            "core.machine.binding": "OutdatedQuestion",
             "core.machine.calls": "DecisionRefusedError Refusal",
             "core.run.approval": (
                 "Allow Answered Answers Approvers Ask Binding Confirmed Decision DecisionRecord "
@@ -100,6 +103,6 @@ else:
                 "ConfirmationPolicy ConfirmationStrategy ConfirmationUI ConfirmationUIResult "
                 "HITLBreakpointException"
             ),
-            "ports.pending": "PendingCall pending",
+            "ports.pending": "OutdatedQuestionError PendingCall pending",
         },
     )

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 from attrs import evolve
 
-from detent import ChatMessage, SecretParameter, State, ToolCall, create_tool_from_function
+from detent import ChatMessage, SecretParameter, State, Tool, ToolCall, create_tool_from_function
 from detent.approvals import AlwaysAskPolicy, judge
+from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.effects import Policy
+from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
 from detent.machine import AgentSpec, FrozenDict, Judge, Judged, ModelReplied, Run, due, start, step
 from detent.models import ChatReply
@@ -51,3 +53,9 @@ def waiting(
     """A run whose calls have been judged."""
     run = start(spec, [ChatMessage.from_user("pay")], run_id="r")
     return judged(spec, step(spec, run, called(spec, *calls)), at) if calls else run
+
+
+def agent_tool(agent: AgentSpec[Any], name: str = "ask", **wires: Any) -> Tool:
+    """A tool that is an agent, with nothing around it."""
+    rule: dict[str, Any] = {"outputs_to_string": {"source": ANSWER}, **wires}
+    return Delegate(name, "", PARAMETERS, lambda task, **_: {ANSWER: task}, agent=agent, **rule)

@@ -7,10 +7,13 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from detent import Agent, AlwaysAskPolicy, SQLiteJournal, tool
+from detent.hosts import LocalHost
 from tests.examples.loading import example
 
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - made up
@@ -151,3 +154,35 @@ def test_a_served_desk_has_secrets_of_its_own(
     monkeypatch.setenv(missing, "something-that-nobody-guesses")
     desk.served()
     assert (tmp_path / "not" / "there" / "ledger.db").exists()
+
+
+def test_an_order_that_another_release_has_taken_in_is_no_error_of_the_service(
+    tmp_path: Path,
+) -> None:
+    """Whoever asks is told what is the matter."""
+
+    @tool
+    def refund(name: str) -> str:
+        """Give money back to somebody."""
+        return name
+
+    rules = {"refund": AlwaysAskPolicy()}
+    clerk: Agent[Any] = Agent(
+        chat_generator=desk.scripted(), tools=[refund], confirmation_strategies=rules
+    )
+
+    async def visit() -> httpx.Response:
+        async with customers(tmp_path) as client:
+            assert await sent(client, "8", "a table, 300 euros") == 202
+            await told(client, "8")
+        later = LocalHost({"clerk": clerk}, SQLiteJournal(tmp_path / "runs.db"))
+        transport = httpx.ASGITransport(desk.make_app(later, {TOKEN: "ada"}))
+        async with (
+            later,
+            httpx.AsyncClient(transport=transport, base_url="http://desk.example") as client,
+        ):
+            return await client.get("/refunds/8")
+
+    answer = asyncio.run(visit())
+    assert answer.status_code == 409
+    assert "Go on with the agent as it was" in answer.json()["error"]

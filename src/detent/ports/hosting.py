@@ -14,6 +14,7 @@ from attrs import asdict, field, frozen
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError
+from detent.core.machine.binding import OutdatedQuestion
 from detent.core.machine.calls import Why
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import CancelRequested, MessageReceived
@@ -144,11 +145,13 @@ class HostedRun:
         listed: what a list says of it: agent, thread, status, time.
         run: all of it: messages, state, usage.
         pending: its calls that wait for a human, in the model's order.
+        outdated: those that wait by a question of another release, which is put anew.
     """
 
     listed: StoredRun
     run: Run[Any] = field(repr=False)
     pending: tuple[PendingCall, ...] = ()
+    outdated: tuple[OutdatedQuestion, ...] = ()
 
 
 @frozen
@@ -196,11 +199,13 @@ class HostedAgent:
         name: what runs are started with.
         fingerprint: of its rules; another one says that they have changed.
         tools: the names of what its model may call.
+        labels: what these may bring along, and those of the agents among them.
     """
 
     name: str
     fingerprint: str
     tools: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 class UnknownAgentError(DetentError, LookupError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from attrs import asdict, field, frozen
 
 from detent.core.control.decisions import ToolExecutionDecision
-from detent.core.errors import StoredDataError
+from detent.core.errors import DetentError, StoredDataError
+from detent.core.machine.binding import OutdatedQuestion, outdated_questions
 from detent.core.machine.due import due
 from detent.core.run.approval import ALL_ANSWERS, ANYBODY, Answers, Approvers, FormerDecision, Scope
 from detent.core.run.effects import AskHuman
@@ -137,6 +138,42 @@ class PendingCall:
 def pending(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
     """The calls of a run that wait for a human, in the model's order."""
     return tuple(question(effect) for effect in due(spec, run) if isinstance(effect, AskHuman))
+
+
+class OutdatedQuestionError(DetentError):
+    """A run waits for a human by questions of another release, which nobody can answer any more.
+
+    Attributes:
+        run_id: the run.
+        questions: which of its questions fit no longer, and in what.
+    """
+
+    def __init__(self, run_id: str, questions: Sequence[OutdatedQuestion]) -> None:
+        super().__init__(
+            f"run {run_id!r} waits for a human, by a question of another release of its agent: "
+            f"{describe_outdated(questions)}; agent.resume({run_id!r}) puts it anew"
+        )
+        self.run_id, self.questions = run_id, tuple(questions)
+
+
+def describe_outdated(questions: Sequence[OutdatedQuestion]) -> str:
+    """In a line, what has changed for which call."""
+    return "; ".join(
+        f"{' > '.join((*one.agents, one.tool_name))}: {', '.join(one.changes)}" for one in questions
+    )
+
+
+def answerable(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
+    """The same as `pending`.
+
+    Raises:
+        OutdatedQuestionError: there are none, though the run waits: what it asks is of another
+            release. That nobody is waited for would be untrue.
+    """
+    calls = pending(spec, run)
+    if not calls and (outdated := tuple(outdated_questions(spec, run))):
+        raise OutdatedQuestionError(run.id, outdated)
+    return calls
 
 
 def question(effect: AskHuman) -> PendingCall:

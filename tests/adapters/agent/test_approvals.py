@@ -37,7 +37,13 @@ from detent import (
     tool,
 )
 from detent.adapters.confirmation.rules import Rules
-from detent.approvals import Ask, DecisionRefusedError, Rejected, WithQuestionOptions
+from detent.approvals import (
+    Ask,
+    DecisionRefusedError,
+    OutdatedQuestionError,
+    Rejected,
+    WithQuestionOptions,
+)
 from detent.machine import AgentRef
 
 SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
@@ -612,3 +618,62 @@ def test_five_processes_approve_change_and_reject() -> None:
         "Ann 100",
         "Bob 70",
     ]
+
+
+def test_a_question_of_another_release_says_what_has_changed_and_how_it_is_put_anew() -> None:
+    """A run that waits does not look like one that waits for nobody."""
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    @tool(name="pay")
+    def pay_later(amount: int) -> str:
+        """Pay tomorrow."""
+        return f"will pay {amount}"
+
+    def release(paying: Any) -> Agent[Any]:
+        script = ScriptedChatGenerator(ToolCall("pay", {"amount": 5}))
+        rules = {"pay": AlwaysAskPolicy()}
+        tools = [paying]
+        return Agent(
+            chat_generator=script, tools=tools, confirmation_strategies=rules, journal=journal
+        )
+
+    journal = MemoryJournal()
+    release(pay).run("Pay.", run_id="r", raise_at_break_point=False)
+    agent = release(pay_later)
+
+    with pytest.raises(OutdatedQuestionError, match=r"agent\.resume\('r'\) puts it anew") as told:
+        agent.pending("r")
+    assert told.value.run_id == "r"
+    assert "pay: the tool itself has changed" in str(told.value)
+
+    agent.resume("r", raise_at_break_point=False)
+    (call,) = agent.pending("r")
+    assert "the tool itself has changed" in call.changed
+
+
+def test_what_is_raised_where_a_run_waits_names_the_command_that_shows_it() -> None:
+    """Where it is in a journal; a snapshot is looked into by no command."""
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    def told(journal: MemoryJournal | None) -> str:
+        agent: Agent[Any] = Agent(
+            chat_generator=ScriptedChatGenerator(ToolCall("pay", {"amount": 5})),
+            tools=[pay],
+            confirmation_strategies={"pay": BreakpointConfirmationStrategy(None)},
+            journal=journal,
+        )
+        with pytest.raises(HITLBreakpointException) as raised:
+            agent.run("Pay.", run_id="my run")
+        return str(raised.value)
+
+    command = "detent runs pending 'my run' --app MODULE:NAME"
+    assert command in told(MemoryJournal())
+    assert command not in told(None)

@@ -13,6 +13,7 @@ from detent import (
     AgentResult,
     AgentTool,
     AlwaysAskPolicy,
+    AskAbove,
     BlockingConfirmationStrategy,
     ChatMessage,
     Limits,
@@ -22,7 +23,7 @@ from detent import (
     ToolDefinitionError,
     tool,
 )
-from detent.approvals import Rejected
+from detent.approvals import Confirmed, Rejected
 from detent.models import ChatReply, Usage
 from detent.testing import ScriptedHuman
 
@@ -208,6 +209,37 @@ def test_a_human_who_has_said_no_is_not_asked_for_ever(run: Runner) -> None:
     no = "Tool execution for 'look' was rejected by the user. With user feedback: "
     said = ["No, 0.", "No, 1.", "No, 2.", "No, 2.", "No, 2.", "Nor that."]
     assert told(result) == [no + text for text in said]
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_a_human_is_not_worn_down_by_ever_other_calls(run: Runner, at_once: int) -> None:
+    """After ten times the model hears so; what no human need be asked about runs all the same."""
+    calls = [ToolCall("look", {"at": 100 + n}) for n in range(32)]
+    made = [reply(*calls[n : n + at_once]) for n in range(0, 32, at_once)]
+    small = reply(ToolCall("look", {"at": 1}))
+    human = ScriptedHuman(*[Rejected("No.") for _ in range(12)])
+    asking = {"look": BlockingConfirmationStrategy(AskAbove("at", 10), human)}
+    model = ScriptedChatGenerator(*made, small, "Done.")
+
+    result = run(Agent(chat_generator=model, tools=[look], confirmation_strategies=asking), "Go.")
+
+    assert len(human.asked) == (12 if at_once == 4 else 10)
+    refused = [text for text in told(result) if "people have refused the last 1" in text]
+    assert len(refused) == len(calls) - len(human.asked)
+    assert told(result)[-1] == "nothing"
+
+
+def test_a_yes_in_between_is_from_somebody_who_reads(run: Runner) -> None:
+    """They are asked on."""
+    calls = [reply(ToolCall("look", {"at": n})) for n in range(24)]
+    said = [Confirmed() if n % 8 == 7 else Rejected("No.") for n in range(24)]
+    human = ScriptedHuman(*said)
+    asking = {"look": BlockingConfirmationStrategy(AlwaysAskPolicy(), human)}
+    model = ScriptedChatGenerator(*calls, "Done.")
+
+    run(Agent(chat_generator=model, tools=[look], confirmation_strategies=asking), "Go.")
+
+    assert len(human.asked) == 24
 
 
 def test_the_same_call_in_other_words_is_the_same(run: Runner) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -28,9 +29,9 @@ from detent import (
     tool,
 )
 from detent.adapters.drivers.callbacks import SecretFilter
-from detent.approvals import AskWhen, DecisionRefusedError
+from detent.approvals import AskOverBudget, AskWhen, DecisionRefusedError, audit_log
 from detent.core.tools.masking import MASK
-from detent.models import ToolCallDelta
+from detent.models import ChatReply, ToolCallDelta
 
 PIN = "geheim-4711"
 
@@ -138,6 +139,31 @@ def test_a_question_does_not_say_it(policy: Any) -> None:
     assert desk.got == [PIN]
 
 
+@pytest.mark.parametrize("policy", [AskAbove("pin", 3), AskOverBudget("pin", 3)])
+@pytest.mark.parametrize("pin", [4, 4.0, 4_711])
+def test_a_policy_that_looks_at_a_number_does_not_tell_it(policy: Any, pin: float) -> None:
+    """Nor what it knows of those before, nor by what number it is no longer told beside."""
+
+    @tool
+    def pay(pin: Annotated[float, SecretParameter] = 4_711) -> str:
+        """Pay."""
+        return "paid"
+
+    calls = [ToolCall("pay", {"pin": pin}), ToolCall("pay", {}), ToolCall("pay", {"pin": 3})]
+    said = ChatMessage.from_assistant(tool_calls=calls)
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(said),
+        tools=[pay],
+        confirmation_strategies={"pay": policy},
+    )
+    asked = agent.run("go", raise_at_break_point=False).pending
+
+    assert len(asked) == (2 if isinstance(policy, AskAbove) else 3)
+    reasons = [call.reason for call in asked]
+    assert not any(sign.isdigit() or sign == "<" for sign in str(reasons)), reasons
+    assert all("pin is secret" in reason for reason in reasons)
+
+
 def test_a_failed_call_does_not_tell_it() -> None:
     """Neither the arguments, nor what the tool itself has said."""
     with pytest.raises(ToolInvocationError) as caught:
@@ -215,6 +241,66 @@ def test_nothing_of_a_run_prints_it(pin: object) -> None:
     stored = ChatMessage.from_dict(result.messages[1].to_dict())
     assert PIN in str(stored.tool_calls[0].arguments["pin"])
     assert PIN not in printed(stored)
+
+
+@dataclass
+class Login:
+    """A record with a secret in it."""
+
+    user: str = "Ann"
+    key: Annotated[str, SecretParameter] = PIN
+
+
+def sign(site: str, key: Annotated[str, SecretParameter] = PIN) -> str:
+    """Sign."""
+    return f"{site} {'right' if key == PIN else 'wrong'}"
+
+
+def enter(site: str, login: Login = Login()) -> str:  # noqa: B008 - that it is one is the point
+    """Enter."""
+    return f"{site} {'right' if login.key == PIN else 'wrong'}"
+
+
+def visit(site: str, login: Login) -> str:
+    """Visit."""
+    return enter(site, login)
+
+
+@pytest.mark.parametrize(
+    ("function", "sent"),
+    [(sign, {}), (enter, {}), (visit, {"login": {}})],
+    ids=["alone", "in a record", "of a part"],
+)
+def test_a_default_that_is_secret_is_in_no_schema(function: Any, sent: dict[str, Any]) -> None:
+    """Neither for people nor for models; what is left out is that all the same."""
+    known = tool(function)
+    seen: list[Any] = []
+
+    class Model:
+        def run(self, messages: Any, **options: Any) -> ChatReply:
+            seen.append(options)
+            call = ToolCall(known.name, {"site": "bank", **sent})
+            calls = [] if messages[-1].role == "tool" else [call]
+            return ChatReply(ChatMessage.from_assistant("done", tool_calls=calls))
+
+    journal = MemoryJournal()
+    agent: Agent[Any] = Agent(
+        chat_generator=Model(),
+        tools=[known],
+        journal=journal,
+        confirmation_strategies={"*": AlwaysAskPolicy()},
+    )
+    agent.run("go", run_id="r", raise_at_break_point=False)
+    (call,) = agent.pending("r")
+    agent.decide("r", call.confirm())
+    result = agent.resume("r")
+
+    assert PIN not in str((call.to_dict(), known.spec, seen))
+    assert PIN not in str([one.to_dict() for one in audit_log(journal, agent.spec, "r")])
+    assert "default" not in str(known.spec.parameters)
+    assert known.spec.parameters["required"] == (["site", "login"] if sent else ["site"])
+    told = [one.text for message in result.messages for one in message.tool_call_results]
+    assert told == ["bank right"]
 
 
 def test_a_default_that_is_secret_is_told_by_no_error_and_no_reason() -> None:

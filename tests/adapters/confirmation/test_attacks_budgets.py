@@ -29,6 +29,7 @@ from detent.approvals import (
     AllOf,
     AlwaysAskPolicy,
     Ask,
+    AskAfter,
     AskOverBudget,
     NeverAskPolicy,
     PendingCall,
@@ -180,6 +181,82 @@ def test_what_agents_have_spent_counts_when_they_are_gone() -> None:
     assert paid == [40, 40, 10]
     assert amounts(stop) == [20]
     assert stop.pending[0].reason == "amount 20 on top of 90 is over 100"
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_tool_of_an_agent_is_called_no_more_often_when_that_is_called_anew(depth: int) -> None:
+    """Nor with its namesake in the agent around it: there is one cap for a run."""
+    paid: Paid = []
+    most = tools(paid, max_calls=2)
+    inner = Agent(chat_generator=Payer(), tools=most)
+    for _ in range(depth - 1):
+        tool = AgentTool(inner, name="worker", description="Pays.")
+        inner = Agent(chat_generator=Forwarding(), tools=[tool])
+    worker = AgentTool(inner, name="worker", description="Pays.")
+    script = (delegations("pay 1", "pay 2"), delegations("pay 3"), calls(("pay", 4), ("wire", 5)))
+
+    result = Agent(
+        chat_generator=ScriptedChatGenerator(*script, "done"), tools=[worker, *most]
+    ).run("go")
+
+    assert sorted(paid) == [1, 2, 5]
+    told = [one.text for message in result.messages for one in message.tool_call_results]
+    over = "Tool 'pay' was not run: it may be called 2 times, and was. Answer without it."
+    assert over in told
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("script", [(20, 0), (1, 19)], ids=["at once", "one by one"])
+def test_calls_of_agents_are_counted_when_they_are_gone(
+    script: tuple[int, int], depth: int
+) -> None:
+    """For a policy that asks from the third call on."""
+    paid: Paid = []
+    at_once, later = script
+    replies = [delegations(*["pay 5"] * at_once), *[delegations("pay 5")] * later]
+
+    stop = stopped(
+        Agent(
+            chat_generator=ScriptedChatGenerator(*replies),
+            tools=[worker(paid, depth, AskAfter(2))],
+        ),
+        "go",
+    )
+
+    assert paid == [5, 5]
+    first = stop.pending[0]
+    assert first.reason == "pay was called 2 times in this run"
+
+
+def test_calls_are_counted_over_all_that_a_run_goes_on_from() -> None:
+    """Also when its conversation has been cut, as by what keeps only the last messages."""
+    paid: Paid = []
+    script = [calls(("pay", n)) for n in range(5)]
+    short = agent_of(paid, *script, policy=AskAfter(2), hooks=[keep_last_messages(2)])
+
+    assert amounts(stopped(short, "go")) == [2]
+    assert paid == [0, 1]
+
+
+def test_a_call_counts_once_however_often_it_is_tried() -> None:
+    """And not at all where a human has stopped it."""
+    tried: list[int] = []
+
+    def pay(amount: int) -> str:
+        tried.append(amount)
+        if len(tried) < 3:
+            raise OSError("busy")
+        return "paid"
+
+    tool = create_tool_from_function(pay, description="", retries=Retries(2, on=(OSError,)))
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(*[calls(("pay", n)) for n in range(3)]),
+        tools=[tool],
+        confirmation_strategies={"pay": AskAfter(2)},
+    )
+
+    assert amounts(stopped(agent, "go")) == [2]
+    assert tried == [0, 0, 0, 1]
 
 
 def test_budgets_of_another_name_are_other_budgets() -> None:

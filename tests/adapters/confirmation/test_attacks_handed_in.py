@@ -194,8 +194,10 @@ def less(run: Written, name: str) -> None:
     """What the name of a number in a run stands for is less than nothing."""
     (slot,) = run["phase"]["slots"]
     match name:
-        case "spent" | "tool_call_counts":
-            run[name] = {"amount" if name == "spent" else "pay": -1e9 if name == "spent" else -9}
+        case "spent":
+            run[name] = {"amount": -1e9}
+        case "tool_call_counts" | "calls_inside":
+            run[name] = {"pay": -9}
         case "usage":
             run["usage"] = {"output_tokens": -9}
         case "spends":

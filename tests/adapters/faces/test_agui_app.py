@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from detent import (
     Agent,
+    AlwaysAskPolicy,
     ChatMessage,
     MemoryJournal,
     ScriptedChatGenerator,
@@ -418,6 +419,32 @@ def test_secrets_are_masked_and_state_is_shown_by_name() -> None:
     assert snapshot.snapshot["notes"] == "\ud800x" or changes
     (arguments,) = [event.delta for event in events if event.type.value == "TOOL_CALL_ARGS"]
     assert "s3cret-value" not in arguments
+
+
+def test_a_name_with_half_a_character_is_told() -> None:
+    """A model may write one wherever a tool takes anything; the question is still put."""
+
+    @tool
+    def note(what: Any) -> str:
+        """Note it."""
+        return "noted"
+
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("note", {"what": {"k\ud800": 1}}), "Done."),
+        tools=[note],
+        confirmation_strategies={"note": AlwaysAskPolicy()},
+    )
+
+    async def visit() -> list[Any]:
+        async with (
+            hosting(MemoryJournal(), clerk=agent) as host,
+            peer(agui_app(host, sign_in=PEOPLE)) as client,
+        ):
+            return await ask(client, "r1", "Note.")
+
+    (interrupt,) = asyncio.run(visit())[-1].outcome.interrupts
+    arguments = interrupt.metadata["detent"]["arguments"]
+    assert arguments == {"what": {"k\ud800": 1}}
 
 
 @pytest.mark.parametrize(

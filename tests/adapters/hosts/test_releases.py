@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from detent import Agent, ChatMessage, ScriptedChatGenerator, Tool, ToolCall, tool
+from detent.adapters.hosts.faults import AGAIN_S
 from detent.adapters.hosts.stored import StoredHost
 from detent.approvals import AlwaysAskPolicy, PendingCall
 from detent.hosts import HostRefusal, LocalHost
 from detent.journals import SQLiteJournal
+from detent.machine import ManualClock
 from detent.testing import When
 from tests.adapters.hosts.engines.sites import ENGINES, site_of
 from tests.adapters.hosts.engines.worker import host_on
@@ -96,3 +98,36 @@ def test_so_it_is_where_an_engine_keeps_runs_going(engine: str, tmp_path: Path) 
                 await released(*hosts)
 
     asyncio.run(play())
+
+
+@tool(name="refund")
+def refund_by_name(name: str) -> str:
+    """Pay back."""
+    return f"{name} paid"
+
+
+def test_a_run_that_waits_and_cannot_be_followed_is_in_the_health(tmp_path: Path) -> None:
+    """Before anybody looks at it; and no longer once the release before has gone on with it."""
+    journal, clock = SQLiteJournal(tmp_path / "runs.db"), ManualClock(1_000_000.0)
+
+    async def play() -> None:
+        before = LocalHost(clerk(refund), journal)
+        async with before:
+            await before.start("clerk", "pay it back", run_id="r")
+            asked = await question(before)
+        after = LocalHost(clerk(refund_by_name), journal, look_s=0.02, clock=clock)
+        async with after, asyncio.timeout(30):
+            await until(lambda: after.health().faults == {"r": "AgentChangedError"})
+            async with LocalHost(clerk(refund), journal) as before_again:
+                await before_again.send("r", asked.confirm(by="Ada"))
+                await before_again.result("r")
+            clock.advance(AGAIN_S)
+            await until(lambda: after.health().faults == {})
+
+    asyncio.run(play())
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for what a look is to find."""
+    while not is_so():  # noqa: ASYNC110 - a health says nothing by itself
+        await asyncio.sleep(0.01)

@@ -59,7 +59,11 @@ class Desk:
         @tool
         def scan() -> list[Any]:
             """Scan a page."""
-            return [TextContent("page 1"), ImageContent("AAEC"), FileContent("AAEC", "a/b", "c")]
+            return [
+                TextContent("page 1\ud800"),
+                ImageContent("AAEC"),
+                FileContent("AAEC", "a/b", "c"),
+            ]
 
         @tool
         async def wait() -> str:
@@ -123,6 +127,8 @@ def test_agents_and_tools_are_tools(mode: Any) -> None:
             assert listed["clerk"].description == "Pays Ann."
             assert listed["pay"].input_schema["required"] == ["to"]
             scanned = (await client.call_tool("scan", {})).content
+            for block in scanned:  # half a character would break the connection of all
+                block.model_dump_json()
             assert [one.type for one in scanned] == ["text", "image", "resource"]
             for name, wrong in (("pay", {"amount": 1}), ("clerk", {"do": "it"}), ("nobody", {})):
                 assert (await client.call_tool(name, wrong)).is_error

@@ -114,6 +114,15 @@ def test_results_are_parts_and_failures_faults(tools: MCPToolset) -> None:
     assert "5000000 characters" in flood
 
 
+def test_half_a_character_is_the_fault_of_one_call(tools: MCPToolset) -> None:
+    """It cannot be sent: the server would be lost with it, and whatever it was at."""
+    calls = (ToolCall("price", {"name": name}) for name in ("\ud800", "tea"))
+    (refused, is_error), (price, _) = answers(agent(tools, *calls).run("?").messages)
+    assert is_error
+    assert "half a character" in refused
+    assert "4.5" in price
+
+
 def test_a_server_that_dies_fails_one_call(log: Path) -> None:
     """The next call has a server again."""
     with MCPToolset(command(log)) as tools:

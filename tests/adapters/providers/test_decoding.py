@@ -72,3 +72,52 @@ def test_no_json_does_more_harm_than_to_be_refused(name: str, data: st.DataObjec
     codec = CODECS[name]
     streams = codec.strange(data.draw(values(codec.members)))
     outcome(data.draw(st.sampled_from(streams)), codec.answer)
+
+
+CALL = '{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"x\\":1e999}"}}'
+WHOLE: Mapping[str, str] = {
+    "anthropic": '{"type":"message","role":"assistant","stop_reason":"tool_use","content":'
+    '[{"type":"tool_use","id":"c","name":"f","input":{"x":1e999}}]}',
+    "bedrock": '{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"c",'
+    '"name":"f","input":{"x":1e999}}}]}},"stopReason":"tool_use"}',
+    "cohere": '{"message":{"role":"assistant","tool_calls":['
+    + CALL
+    + ']},"finish_reason":"TOOL_CALL"}',
+    "gemini": '{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f",'
+    '"args":{"x":1e999}}}]},"finishReason":"STOP"}]}',
+    "ollama": '{"message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f",'
+    '"arguments":{"x":1e999}}}]},"done":true,"done_reason":"stop"}',
+    "openai": '{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":['
+    + CALL
+    + ']},"finish_reason":"tool_calls"}]}',
+    "openai_responses": '{"object":"response","status":"completed","output":[{"type":'
+    '"function_call","call_id":"c","name":"f","arguments":"{\\"x\\":1e999}"}]}',
+}
+"""An answer in one body, with a call whose argument is a number beyond all floats."""
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+@pytest.mark.parametrize("name", CODECS)
+def test_arguments_with_a_number_that_json_has_not_are_unreadable(name: str, number: str) -> None:
+    """Stored as infinite they could never be sent again, and nothing of the conversation either."""
+    body = WHOLE[name].replace("1e999", number).encode()
+    _, reply = fed(body, CODECS[name].answer)
+    (call,) = reply.message.tool_calls
+    assert (call.arguments, call.tool_name) == ({}, "f")
+    assert call.unreadable is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("anthropic", '"name":"f"', '"name":"f","caller":1e999'),
+        ("gemini", '"functionCall"', '"thoughtSignature":1e999,"functionCall"'),
+        ("openai_responses", '"call_id"', '"index":1e999,"call_id"'),
+    ],
+)
+def test_what_is_to_be_sent_back_and_has_no_json_is_no_answer(
+    name: str, before: str, after: str
+) -> None:
+    """A failure of this one call, which may be made once more, and not of all that would follow."""
+    body = WHOLE[name].replace("1e999", "1").replace(before, after, 1).encode()
+    assert failure_of(body, CODECS[name].answer).cause == "bad_response"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import pytest
 
 from detent.adapters.system.terminal import MARK, PLAIN_MARK, escape_control, mark
@@ -25,6 +27,25 @@ from detent.adapters.system.terminal import MARK, PLAIN_MARK, escape_control, ma
 def test_what_is_no_plain_text_is_shown_by_its_name(text: str, shown: str) -> None:
     """Escape sequences, carriage returns, direction marks."""
     assert escape_control(text) == shown
+
+
+PILE = "\u0334\u0335\u0336\u0337\u0338\u0489"
+
+
+@pytest.mark.parametrize("text", ["שָּׁ֑לוֹם", "Việt ế", "ที่นี่", "བསྒྲུབས", "क्षि"])
+def test_the_marks_of_a_language_are_shown(text: str) -> None:
+    """Several on a letter, as some have them, and composed or not."""
+    assert escape_control(normalize("NFD", text)).replace("\\ufe0f", "\ufe0f") == normalize(
+        "NFD", text
+    )
+
+
+@pytest.mark.parametrize("count", [1, 40, 4_000])
+def test_marks_that_are_piled_up_on_a_letter_are_shown_by_their_names(count: int) -> None:
+    """They would be drawn over the lines above and below, where a question stands."""
+    more = "\u20dd\u0301" * count
+    escaped = "\\u20dd\\u0301" * count
+    assert escape_control(f"x{PILE}{more}y{PILE}") == f"x{PILE}{escaped}y{PILE}"
 
 
 def test_what_the_terminal_cannot_carry_is_spelled_out() -> None:

@@ -533,19 +533,36 @@ def test_keys_that_json_has_not_got_are_told_with_a_way_out(key: Any) -> None:
 
 
 class Password(pydantic.BaseModel, regex_engine="python-re"):
-    """A class with a pattern that needs backtracking, and one that does not."""
+    """A class with a pattern that needs backtracking."""
 
-    secret: str = pydantic.Field(pattern="^(?=.*[0-9]).{8,}$")
-    name: str = pydantic.Field(pattern="^[a-z]+$")
+    secret: str = pydantic.Field(pattern="^(?=a)(a+)+$")
 
 
-def test_a_pattern_that_only_pydantic_can_check_is_left_to_it() -> None:
-    """It would refuse the whole tool, and the instance is checked when it is made."""
-    schema = schema_of(Password)
-    assert schema["properties"]["secret"] == {"type": "string"}
-    assert schema["properties"]["name"] == {"type": "string", "pattern": "^[a-z]+$"}
-    with pytest.raises(ConversionError, match="should match pattern"):
-        convert({"secret": "short", "name": "a"}, Password, "it")
+class Compiled(pydantic.BaseModel):
+    """The same, by a pattern that is compiled, inside of another class."""
+
+    inner: list[Annotated[str, pydantic.Field(pattern=re.compile("^(?=a)(a+)+$"))]]
+
+
+class Name(pydantic.BaseModel, regex_engine="python-re"):
+    """A class with a pattern that needs none, and a field of an unlucky name."""
+
+    pattern: str = pydantic.Field(pattern="^(a+)+$")
+
+
+@pytest.mark.parametrize("kind", [Password, Compiled])
+def test_a_pattern_that_needs_backtracking_is_refused(kind: type) -> None:
+    """Pydantic would match it, and thirty letters of a model would keep it busy for minutes."""
+    with pytest.raises(TypeError, match=r"without look-around .* check it in a validator"):
+        schema_of(kind)
+
+
+def test_a_pattern_that_needs_none_is_matched_without_before_pydantic_sees_the_text() -> None:
+    """Whatever engine the class has chosen."""
+    schema = schema_of(Name)
+    assert schema["properties"]["pattern"] == {"type": "string", "pattern": "^(a+)+$"}
+    (fault,) = faults({"pattern": f"{'a' * 60}!"}, schema)
+    assert "must match ^(a+)+$" in fault
 
 
 def test_choices_that_json_has_no_value_for_are_named() -> None:

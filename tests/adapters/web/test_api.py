@@ -265,3 +265,26 @@ def test_a_run_is_cancelled_in_the_name_of_who_asks() -> None:
     first, again, entries = visited(visit)
     assert (first, again) == ({"run_id": "clerk", "by": "local"}, 409)
     assert "no longer wanted (local)" in entries
+
+
+def test_one_run_whose_call_cannot_be_encoded_hides_no_other() -> None:
+    """A model may write half a character, as a value or as a name: JSON has it as an escape."""
+    odd = {"to": "Bob\ud800", "amount": 1, "note": "\udfff"}
+
+    async def visit() -> list[httpx.Response]:
+        async with hosted([], clerk=ANN, odd=odd) as host, visitor(web_app(host)) as client:
+            paths = (
+                "/api/pending",
+                "/api/run/odd",
+                "/api/entries/odd",
+                "/raw/odd",
+                "/",
+                "/run/odd",
+            )
+            return [await client.get(path) for path in paths]
+
+    answers = asyncio.run(visit())
+    assert {one.status_code for one in answers} == {200}
+    waiting = {one["call"]["run_id"]: one["call"] for one in answers[0].json()["pending"]}
+    assert waiting.keys() == {"clerk", "odd"}
+    assert waiting["odd"]["arguments"]["to"] == "Bob\ud800"

@@ -69,6 +69,8 @@ def test_a_text_is_a_text_and_a_number_a_number() -> None:
         arguments_in(call, {**form, VALUE + "amount": "five"})
     with pytest.raises(FormError, match="NaN is no number"):
         arguments_in(call, {**form, VALUE + "amount": "NaN"})
+    with pytest.raises(FormError, match="1e999 is no number"):
+        arguments_in(call, {**form, VALUE + "amount": "1e999"})
 
 
 def test_what_may_be_missing_is_left_out_where_a_form_says_so() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from threading import Event
 from typing import Any
 
 import httpx
@@ -19,12 +20,14 @@ from detent import (
     ChatMessage,
     MemoryJournal,
     ScriptedChatGenerator,
+    Tool,
     ToolCall,
     create_tool_from_function,
+    tool,
 )
 from detent.adapters.web.arguments import VALUE
 from detent.adapters.web.live import event
-from detent.approvals import Approvers, Principal, WithApprovers
+from detent.approvals import Approvers, Ask, Principal, WithApprovers
 from detent.hosts import Accepted, Host, LocalHost
 from detent.journals import Entry
 from detent.machine import Cancelled
@@ -581,3 +584,71 @@ def test_raw_data_has_no_secrets() -> None:
     assert [one["kind"] for one in found.json()["entries"]] == ["Started", "ModelReplied", "Judged"]
     assert "s3cret-value" not in found.text
     assert "Ann" in found.text
+
+
+@tool(name="pay")
+def pay_twice(to: str, amount: int, note: str = "", key: str = "") -> str:
+    """Pay somebody twice."""
+    return to
+
+
+@tool(name="pay")
+def pay_by_name(name: str) -> str:
+    """Pay somebody."""
+    return name
+
+
+def payer(paying: Tool, rule: Any) -> Agent[Any, Any]:
+    """Another release of the clerk."""
+    script = ScriptedChatGenerator("Done.")
+    return Agent(chat_generator=script, tools=[paying], confirmation_strategies={"pay": rule})
+
+
+def test_a_run_that_this_release_cannot_follow_is_not_silently_left_out() -> None:
+    """What its call says fits the tool no longer: the release that has begun it can go on."""
+
+    async def visit() -> str:
+        journal = MemoryJournal()
+        async with waiting({"clerk": clerk([], ANN)}, journal):
+            pass
+        later = {"clerk": payer(pay_by_name, AlwaysAskPolicy())}
+        async with LocalHost(later, journal) as host, visitor(web_app(host)) as client:
+            return (await client.get("/")).text
+
+    page = asyncio.run(visit())
+    assert "Waits for another release" in page
+    assert "Go on with the agent as it was" in page
+
+
+def test_a_run_that_asks_by_another_release_is_not_silently_left_out() -> None:
+    """Until this one's rules have been asked, its question can be answered by nobody here."""
+    may_ask = Event()
+
+    def slow_rule(call: object, tool: object, run: object) -> Ask:
+        may_ask.wait(30)
+        return Ask("sure?")
+
+    async def visit() -> tuple[str, str, Any]:
+        journal = MemoryJournal()
+        async with waiting({"clerk": clerk([], ANN)}, journal):
+            pass
+        async with (
+            LocalHost({"clerk": payer(pay_twice, slow_rule)}, journal) as host,
+            visitor(web_app(host)) as client,
+        ):
+            try:
+                inbox, run = (await client.get("/")).text, (await client.get("/run/clerk")).text
+                said = (await client.get("/api/run/clerk")).json()
+            finally:
+                may_ask.set()
+            async for _ in host.watch("clerk"):
+                if await host.pending():
+                    break
+            assert "Waits for another release" not in (await client.get("/")).text
+        return inbox, run, said
+
+    inbox, run, said = asyncio.run(visit())
+    for page in (inbox, run):
+        assert "Waits for another release" in page
+        assert "the tool itself has changed" in page
+    assert (said["pending"], said["outdated"][0]["tool_name"]) == ([], "pay")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.codec.json_text import encoded, is_plain
+from detent.core.codec.json_text import TAG, encoded, is_finite, is_plain, read_json
 from detent.core.values.frozen import freeze
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -19,7 +19,7 @@ PLAIN = st.recursive(
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
     | TEXT,
-    lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
+    lambda inner: st.lists(inner) | st.dictionaries(TEXT.filter(lambda name: name != TAG), inner),
     max_leaves=20,
 )
 
@@ -43,3 +43,26 @@ def test_plain_values_are_written_as_they_are(value: Any) -> None:
 def test_what_is_not_plain_is_told_apart(value: Any) -> None:
     """It has a form of its own."""
     assert not is_plain(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "[-Infinity]", '{"a": 1e999}', "-1e400", "[" * 100_000, ""]
+)
+def test_what_is_no_json_is_not_read(text: str) -> None:
+    """Nor is a number beyond all floats, which Python would take for infinite."""
+    with pytest.raises(ValueError, match=r"number|nested|Expecting"):
+        read_json(text)
+
+
+def test_json_from_outside_is_read_as_it_is() -> None:
+    """From bytes as from a text."""
+    assert read_json(b'{"a": [1.5, 1e308, -0.0, 10]}') == {"a": [1.5, 1e308, -0.0, 10]}
+    assert read_json("null") is None
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_a_number_without_an_end_is_found_however_deep(number: float) -> None:
+    """In objects and in lists; a whole number always has one."""
+    assert not is_finite(number)
+    assert not is_finite({"a": [1, ({"b": number},)]})
+    assert is_finite({"a": [10**400, 1.5, "inf", None, ({},)]})

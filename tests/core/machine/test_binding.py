@@ -9,29 +9,36 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from detent import State, Tool, ToolCall
+from detent import ChatMessage, State, Tool, ToolCall
 from detent.approvals import Allow, Ask, Deny
 from detent.core.machine import binding
-from detent.core.machine.binding import binding_of, inputs_in
+from detent.core.machine.binding import UNASKED, binding_of, inputs_in, outdated_questions
 from detent.core.run.approval import Binding, Confirmed
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Acting, AwaitingDecision, Ready, Run
+from detent.core.tools.tool import by_name
 from detent.machine import (
+    AgentRef,
+    AgentSpec,
     AskHuman,
     CallRewritten,
     GrantRevoked,
     HumanDecided,
     Judge,
     Judged,
+    ModelReplied,
     Resumed,
     RunTool,
     ToolFault,
     ToolRaised,
     ToolStarted,
     due,
+    start,
     step,
+    wrap_event,
 )
-from tests.core.asking import PAY, judged, spec_of, waiting
+from detent.models import ChatReply
+from tests.core.asking import PAY, agent_tool, called, judged, spec_of, waiting
 
 FIRST = CallRef(1, 0)
 FIVE = {"to": "Ann", "amount": 5}
@@ -213,3 +220,44 @@ def test_a_call_that_a_revoked_grant_let_run_is_judged_again(is_revoked: bool) -
     for asked_again in [one for one in due(spec, run) if isinstance(one, Judge)]:
         run = step(spec, run, Judged(asked_again.ref, Ask(), binding=asked_again.binding))
     assert isinstance(run.slots[1].status, AwaitingDecision if is_revoked else Ready)
+
+
+def test_a_question_of_another_release_is_named_with_what_has_changed() -> None:
+    """Nobody is asked by it any more, and it is not lost to whoever looks at what waits."""
+    spec = spec_of()
+    run = waiting(spec, FIVE)
+    later = evolve(spec, tools=evolve_tools(spec, evolve(PAY, description="Pay twice.")))
+
+    assert [*outdated_questions(spec, run)] == []
+    (outdated,) = outdated_questions(later, run)
+    assert (outdated.tool_name, outdated.agents) == ("pay", ())
+    assert "the tool itself has changed" in outdated.changes[0]
+    assert [*outdated_questions(later, judged(later, run))] == []
+
+
+def test_so_is_one_whose_rules_have_not_been_asked_since_a_process_took_it_up() -> None:
+    """Nothing has changed that it is bound to; perhaps the rules have."""
+    spec = spec_of()
+    run = step(spec, waiting(spec, FIVE), Resumed("p2"))
+    (outdated,) = outdated_questions(spec, run)
+    assert outdated.changes == (UNASKED,)
+
+
+def test_a_question_of_an_agent_inside_says_whose_it_is() -> None:
+    """It is in the run around it that it waits."""
+    inner = spec_of()
+    desk = AgentSpec(State({}), by_name([agent_tool(inner)]))
+    run = start(desk, [ChatMessage.from_user("go")], run_id="r")
+    asked = ChatMessage.from_assistant(tool_calls=[ToolCall("ask", {"task": "pay"}, "c0")])
+    run = step(desk, run, ModelReplied(1, 1, ChatReply(asked)))
+    run = step(desk, run, ToolStarted(FIRST, 1))
+    at = (AgentRef(1, 0, "ask"),)
+    run = step(desk, run, wrap_event(at, called(inner, FIVE)))
+    (judgement,) = (one for one in due(desk, run) if isinstance(one, Judge))
+    run = step(desk, run, wrap_event(at, Judged(FIRST, Ask(), binding=judgement.binding)))
+    changed = evolve(inner, tools=evolve_tools(inner, evolve(PAY, description="Pay twice.")))
+    later = evolve(desk, tools=by_name([agent_tool(changed)]))
+
+    assert [*outdated_questions(desk, run)] == []
+    (outdated,) = outdated_questions(later, run)
+    assert (outdated.agents, outdated.tool_name) == (("ask",), "pay")

@@ -23,10 +23,10 @@ from detent.adapters.control.breakpoints import AgentBreakpoint, ToolBreakpoint,
 from detent.approvals import Ask, pending
 from detent.core.control.decisions import decided_run
 from detent.core.control.holds import describe_effects
-from detent.core.machine.delegation import ANSWER, PARAMETERS, agents_in, result_of_run, runs_in
+from detent.core.machine.delegation import ANSWER, agents_in, result_of_run, runs_in
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.run.run import AwaitingPolicy, Faulted, Ready, Succeeded
-from detent.core.run.spec import DEPTH_MAX, Delegate
+from detent.core.run.spec import DEPTH_MAX
 from detent.core.storage.journal import (
     event_from_json,
     event_to_json,
@@ -69,15 +69,9 @@ from detent.machine import (
     wrap_event,
 )
 from detent.models import ChatReply, ModelFailure, Usage
-from tests.core.asking import spec_of
+from tests.core.asking import agent_tool, spec_of
 
 LOOK = Tool("look", "", {"type": "object"}, print, on_unknown="rerun")
-
-
-def agent_tool(agent: AgentSpec[Any], name: str = "ask", **wires: Any) -> Tool:
-    """A tool that is an agent, with nothing around it."""
-    rule: dict[str, Any] = {"outputs_to_string": {"source": ANSWER}, **wires}
-    return Delegate(name, "", PARAMETERS, lambda task, **_: {ANSWER: task}, agent=agent, **rule)
 
 
 INNER: AgentSpec[State] = AgentSpec(
@@ -674,7 +668,7 @@ def test_the_calls_of_agents_count() -> None:
 
     (result,) = run.messages[-1].tool_call_results
     assert "max_tool_calls" in result.text
-    assert (run.calls, run.calls_inside, run.outcome) == (3, 2, None)
+    assert (run.calls, run.calls_inside, run.outcome) == (3, {"look": 2}, None)
 
 
 def test_an_agent_that_has_ended_by_then_has_its_answer() -> None:

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from detent import ChatMessage, Limits, OutputType, State, Tool, ToolCall
-from detent.approvals import Allow, Confirmed, DecisionRecord, Rejected
+from detent.approvals import Allow
 from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.run.run import (
     NO_OPTIONS,
@@ -17,11 +17,10 @@ from detent.core.run.run import (
     AwaitingPolicy,
     Faulted,
     Ready,
-    Refused,
 )
 from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.tool import by_name
-from detent.machine import AgentRef, AgentSpec, CallRef, FrozenDict, RunOptions, start
+from detent.machine import AgentSpec, CallRef, FrozenDict, RunOptions, start
 from detent.models import ChatReply
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -145,8 +144,9 @@ def test_a_reply_with_too_many_calls_is_answered_as_a_whole() -> None:
 def test_calls_beyond_those_of_a_run_are_answered() -> None:
     """Those before count, those of agents inside too."""
     spec = evolve(SPEC, limits=Limits(max_tool_calls=4))
+    before = {"tool_call_counts": FrozenDict(pay=1), "calls_inside": FrozenDict(look=1)}
 
-    found = messages(statuses(spec, *NOTES, tool_call_counts=FrozenDict(pay=1), calls_inside=1))
+    found = messages(statuses(spec, *NOTES, **before))
 
     assert [text is None for text in found] == [True, True, False]
     assert "tools may be called 4 times" in str(found[2])
@@ -159,28 +159,3 @@ def test_calls_beyond_those_of_a_tool_are_answered() -> None:
     found = messages(statuses(evolve(SPEC, tools=tools), *NOTES, ToolCall("pay", {"n": 1})))
 
     assert [text is None for text in found] == [True, True, False, True]
-
-
-NO = DecisionRecord(CallRef(1, 0), ToolCall("pay", {"n": 1}), Rejected("No."))
-
-
-@pytest.mark.parametrize(
-    ("records", "is_asked"),
-    [
-        ([NO] * 3, False),
-        ([NO] * 2, True),
-        ([NO, NO, evolve(NO, decision=Confirmed())], True),
-        ([NO, NO, evolve(NO, call=ToolCall("pay", {"n": 2}))], True),
-        ([NO, NO, evolve(NO, call=ToolCall("note", {"n": 1}))], True),
-        ([NO, NO, evolve(NO, path=(AgentRef(1, 0, "x"),))], True),
-    ],
-)
-def test_who_has_said_no_three_times_is_not_asked_again(
-    records: list[DecisionRecord],
-    is_asked: bool,  # noqa: FBT001 - a parameter of the test
-) -> None:
-    """About the same call of the same agent."""
-    (status,) = statuses(SPEC, ToolCall("pay", {"n": 1}), decisions=tuple(records))
-
-    assert isinstance(status, AwaitingPolicy if is_asked else Refused)
-    assert is_asked or "With user feedback: No." in str(status)

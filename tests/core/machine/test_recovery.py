@@ -14,6 +14,7 @@ from detent import AlwaysAskPolicy, ChatMessage, Confirmed, Modified, State, Too
 from detent.approvals import pending
 from detent.core.control.decisions import decided_run
 from detent.core.machine.binding import binding_of
+from detent.core.machine.delegation import runs_in
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.run.effects import Reconcile
 from detent.core.run.events import ModelFailed, Resumed, ToolLost, ToolNeverRan
@@ -22,13 +23,17 @@ from detent.core.tools.result import ToolFault
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import by_name
 from detent.machine import (
+    AgentRef,
     AgentSpec,
     AskHuman,
     CallRef,
+    CancelRequested,
     ClockTicked,
+    Event,
     Failed,
     FrozenDict,
     HumanDecided,
+    Judge,
     ModelReplied,
     Run,
     RunTool,
@@ -39,11 +44,13 @@ from detent.machine import (
     ToolStarted,
     WaitUntil,
     due,
+    nested_run,
     start,
     step,
+    wrap_event,
 )
 from detent.models import ChatReply, ModelFailure
-from tests.core.asking import PAY, spec_of, waiting
+from tests.core.asking import PAY, agent_tool, spec_of, waiting
 
 FIRST = CallRef(1, 0)
 
@@ -382,3 +389,58 @@ def test_of_a_lost_call_the_tool_says_what_happens() -> None:
     assert "the bank is silent" in first.text
     spec, run = in_flight(lambda arguments, key: None)
     assert [type(one) for one in due(spec, step(spec, run, LOST))] == [Reconcile]
+
+
+def look_up_nothing(arguments: object, key: object) -> None:
+    """Say how it went: never called here."""
+
+
+NO_LOOKUP = ToolRaised(FIRST, 1, ToolFault("unknown_outcome", "the ledger is gone"))
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("on_unknown", "events"),
+    [
+        ("ask", [ClockTicked(9.0)]),
+        ("ask", [CancelRequested("enough")]),
+        *((how, [event]) for how in ("ask", "rerun", "fail") for event in (LOST, Resumed("b"))),
+        (look_up_nothing, [Resumed("b"), NO_LOOKUP]),
+    ],
+)
+def test_a_tool_that_has_begun_labels_the_run_though_its_result_is_lost(
+    on_unknown: Any, events: list[Event], depth: int
+) -> None:
+    """However that came, and however deep the tool worked."""
+    tool = Tool(
+        "read", "", {"type": "object"}, print, on_unknown=on_unknown, labels={"web"}, timeout_s=5
+    )
+    spec, path = AgentSpec(State({}), by_name([tool])), tuple[AgentRef, ...]()
+    for _ in range(depth):
+        spec = AgentSpec(State({}), by_name([agent_tool(spec)]))
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    for level in range(depth, -1, -1):
+        call = ToolCall("ask", {"task": "read"}) if level else ToolCall("read")
+        said = ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
+        run = step(spec, run, wrap_event(path, ModelReplied(1, 1, said)))
+        run = step(spec, run, wrap_event(path, ToolStarted(FIRST, 1, at=1.0)))
+        path = (*path, AgentRef(1, 0, "ask"))
+    at = path[:depth]
+    assert (run.labels, nested_run(run, at).labels) == ((), ())
+
+    for event in events:
+        run = step(spec, run, event if isinstance(event, Resumed) else wrap_event(at, event))
+
+    assert not any(isinstance(effect, Judge) for effect in due(spec, run))  # nothing is outdated
+    inner = dict(runs_in(run)).get(at)  # it may have ended
+    assert run.labels == ("web",)
+    assert inner is None or inner.labels == ("web",)
+
+
+def test_a_tool_that_is_still_at_work_has_not_labelled_the_run() -> None:
+    """As what may yet come of it does."""
+    spec, run = in_flight(look_up_nothing)
+    spec = evolve(spec, tools=by_name([evolve(spec.tools["pay"], labels=("web",))]))
+
+    assert step(spec, run, ClockTicked(9.0)).labels == ()
+    assert step(spec, run, CancelRequested("enough")).labels == ("web",)

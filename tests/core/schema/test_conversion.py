@@ -218,6 +218,16 @@ def test_a_value_becomes_what_is_declared(value: object, declared: Any, expected
         (True, Size, "'it' cannot be used: must be one of [1], got true"),
         ({"a": "b"}, dict[int, str], "'it.a' cannot be used: Expecting value"),
         ({"1": 2}, dict[int, str], "'it.1' cannot be used: must be string, got 2"),
+        (
+            {"2": 0, "1": 5, "1.0": 9},
+            dict[float, int],
+            """'it' cannot be used: has several names for one key: "1" and "1.0\"""",
+        ),
+        (
+            [{"a/b": 1, "a//b": 2}],
+            list[dict[PurePosixPath, int]],
+            """'it[0]' cannot be used: has several names for one key: "a/b" and "a//b\"""",
+        ),
         ([], dict[int, str], "'it' cannot be used: "),
         (2, Annotated[int, Ge(3)], "'it' cannot be used: must be at least 3, got 2"),
         (

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from detent.core.errors import ToolDefinitionError
 from detent.core.schema.accepted_keywords import schema_faults
-from detent.core.schema.projection import property_names, without_properties
+from detent.core.schema.projection import (
+    property_names,
+    without_defaults,
+    without_properties,
+)
 from detent.core.schema.validation import faults
 from detent.core.tools.tool import Tool
 
@@ -170,3 +174,31 @@ def test_a_tool_that_refers_to_what_it_hides_is_refused() -> None:
         ToolDefinitionError, match=r"without 'user', which the state fills.*'\$ref'"
     ):
         Tool("told", "", parameters, told, inputs_from_state={"name": "user"})
+
+
+def test_a_schema_without_the_defaults_of_secrets_asks_the_same() -> None:
+    """However deep they are, and wherever it speaks of them; other defaults stay."""
+    pin = {"type": "string", "default": "4711"}
+    named = {"default": {"type": "string", "default": "4711"}}  # a property of that name
+    login = {"type": "object", "properties": {"pin": pin, **named}}
+    other = {"properties": {"tea": {"default": "green"}}}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "$defs": {"Login": login, "Tea": other},
+        "properties": {
+            "login": {"anyOf": [{"$ref": "#/$defs/Login"}, {"default": "4711"}]},
+            "pin": pin,
+            "tea": {"$ref": "#/$defs/Tea", "default": {}},
+        },
+        "allOf": [{"properties": {"pin": {"default": "4711"}}}, True],
+        "default": {"pin": "4711", "tea": {}},
+        "required": ["login"],
+    }
+
+    told = without_defaults(schema, frozenset({"login", "pin"}))
+
+    assert "4711" not in json.dumps(told)
+    assert told["$defs"]["Login"]["properties"].keys() == {"pin", "default"}
+    assert (told["$defs"]["Tea"], told["default"]) == (other, {"tea": {}})
+    assert told["properties"]["tea"] == schema["properties"]["tea"]
+    assert told["required"] == ["login"]

@@ -181,7 +181,7 @@ CHANGES: dict[str, object] = {
     "cost": 0.5,
     "exhausted": "max_tokens",
     "deadline": 9.5,
-    "calls_inside": 3,
+    "calls_inside": FrozenDict(add=3),
     "started_by": "Ada",
     "labels": ("untrusted",),
     "spent": FrozenDict(amount=5.0),

@@ -37,13 +37,14 @@ class RunDecisions:
         waits from then on.
 
         Raises:
+            OutdatedQuestionError: it waits by a question of another release, about a tool that has
+                changed since, say; `resume` puts it anew.
             RunNotFoundError: the journal has no such run.
             StoredDataError: what is stored is damaged, or this agent cannot go on with it.
         """
-        from detent.ports.pending import pending
+        from detent.ports.pending import answerable
 
-        spec, run = self._load(run_id)
-        return pending(spec, run)
+        return answerable(*self._load(run_id))
 
     def decide(self, run_id: str, *decisions: ToolExecutionDecision) -> tuple[PendingCall, ...]:
         """Write decisions about calls of a run to the journal.

@@ -24,6 +24,7 @@ from detent.adapters.system.terminal import (
     print_text,
     spelled,
 )
+from detent.core.codec.json_text import read_json
 from detent.core.run.approval import Scope
 from detent.core.tools.masking import MASK
 from detent.core.values.frozen import thaw
@@ -250,7 +251,7 @@ def _readers(kinds: Sequence[str], value: object) -> Sequence[Callable[[str], ob
     if set(kinds) == {"string"} or (not kinds and isinstance(value, str)):
         return (str,)
     is_choice = any(kind.startswith('"') for kind in kinds)
-    return (json.loads, str) if is_choice or "string" in kinds else (json.loads,)
+    return (read_json, str) if is_choice or "string" in kinds else (read_json,)
 
 
 def _properties(pending: PendingCall) -> Mapping[str, Any]:

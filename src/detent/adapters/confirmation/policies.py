@@ -162,6 +162,8 @@ class AskAbove(Rule):
         value = with_defaults(call, tool).get(self.parameter)
         if is_amount(value) and value <= self.limit:
             return Allow()
+        if self.parameter in tool.masked:  # beside the limit, a mask would tell where they meet
+            return Ask(f"{self.parameter} is secret, and above what needs no confirmation")
         return Ask(f"{self.parameter} is {value}; up to {self.limit} needs no confirmation")
 
 

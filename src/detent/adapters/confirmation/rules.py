@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from inspect import isawaitable
@@ -78,8 +79,10 @@ class Rules:
                 if isawaitable(later):
                     in_background(later).result()
 
-    def stop(self, spec: AgentSpec[Any], result: AgentResult[Any, Any]) -> None:
-        """Raise when calls wait for humans whom nobody here can ask.
+    def stop(
+        self, spec: AgentSpec[Any], result: AgentResult[Any, Any], *, is_stored: bool = False
+    ) -> None:
+        """Raise when calls wait for humans whom nobody here can ask; `is_stored` is in a journal.
 
         Raises:
             HITLBreakpointException: they do.
@@ -94,10 +97,13 @@ class Rules:
         names = ", ".join(dict.fromkeys(f"'{one.tool.name}'" for one in stopping))
         # Without it a yes to a call that may have been carried out reads like a first one.
         lost = "".join(f"'{one.tool.name}': {one.trouble}. " for one in stopping if one.trouble)
+        # Of the agents that are named there, the command takes the journal as well.
+        shown = f"detent runs pending {shlex.quote(result.run_id)} --app MODULE:NAME"
+        command = f"; at a command line: {shown}" if is_stored else ""
         raise HITLBreakpointException(
             f"Tool execution for {names} requires user confirmation. {lost}"
             f"Run {result.run_id!r} waits: decide about the calls in `pending`, and go on with its "
-            "`snapshot`, or by agent.decide and agent.resume where there is a journal",
+            f"`snapshot`, or by agent.decide and agent.resume where there is a journal{command}",
             first.tool.name,
             path,
             first.call.id,

@@ -10,7 +10,15 @@ from attrs import field, frozen
 
 from detent.adapters.confirmation.policies import NAME, Rule, is_amount
 from detent.core.chat.messages import ToolCall
-from detent.core.run.approval import NOTHING, Allow, Answered, Ask, Rejected, Verdict
+from detent.core.run.approval import (
+    NOTHING,
+    Allow,
+    Answered,
+    Ask,
+    Rejected,
+    Verdict,
+    calls_budget,
+)
 from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.invocation import argument_faults
@@ -28,16 +36,28 @@ def _is_spent(value: object) -> TypeGuard[int | float]:
 
 @frozen
 class AskAfter(Rule):
-    """Calls are asked about once the tool has had `calls` calls in this run."""
+    """Calls are asked about once the tool has had `calls` calls in this run.
+
+    What counts is what counts for `AskOverBudget`, and tools of one name count together, whichever
+    agent's they are. But a call that is begun again counts once.
+    """
 
     calls: int = field(validator=number(0, is_whole=True))
 
+    @property
+    def budgets(self) -> tuple[str, ...]:
+        """One for all tools: it does not know of which it will be asked."""
+        return ("calls",)
+
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Count."""
-        before = sum(1 for _ in _let_through(run, tool))
+        name = calls_budget(tool.name)
+        # those that an earlier release has let through without a word of this are in the run
+        before = max(run.spent.get(name, 0), sum(1 for _ in _let_through(run, tool)))
+        takes = FrozenDict({name: 1.0})
         if before < self.calls:
-            return Allow()
-        return Ask(f"{tool.name} was called {before} times in this run")
+            return Allow(takes)
+        return Ask(f"{tool.name} was called {before:.15g} times in this run", spends=takes)
 
 
 @frozen
@@ -75,6 +95,8 @@ class AskOverBudget(Rule):
         if is_amount(value) and value >= 0 and spent + amount <= self.budget:
             return Allow(spends)
         why = f"{self.parameter} {value} on top of {spent:.15g} is over {self.budget}"
+        if self.parameter in tool.masked:  # what was spent before is made of the same secrets
+            why = f"{self.parameter} is secret, and over what is left of the budget"
         return Ask(why, spends=spends)
 
 

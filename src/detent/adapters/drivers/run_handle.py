@@ -236,7 +236,8 @@ class RunHandle(Generic[S]):
         at = self.performer.own.clock.now()
         result = _stopped(self.session.spec, run, held, self.rules, at=at, raises=raises)
         if raises:
-            self.confirmation.stop(self.session.spec, result)
+            is_stored = self.recorder is not None
+            self.confirmation.stop(self.session.spec, result, is_stored=is_stored)
         return result
 
 

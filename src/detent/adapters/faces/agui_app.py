@@ -192,7 +192,8 @@ def _entry(entry: ResumeEntry) -> tuple[str, Mapping[str, Any]]:
 
 
 def _event(of: BaseEvent) -> str:
-    return event(of.model_dump(mode="json", by_alias=True))
+    # not in the mode of JSON, which has no names with half characters: a model may write one
+    return event(of.model_dump(by_alias=True))
 
 
 def _started(client_request: _Asked) -> str:

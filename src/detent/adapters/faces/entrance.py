@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from detent.adapters.web.people import Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, is_local
+from detent.core.codec.json_text import read_json
 from detent.ports.hosting import Host, HostedAgent
 
 BODY_BYTES = 4_000_000
@@ -115,8 +116,8 @@ async def body_of(request: Request) -> Any:
         if len(read) > BODY_BYTES:
             raise TurnedAwayError(413, "too_large", f"at most {BODY_BYTES} bytes are read")
     try:
-        body = json.loads(read)
+        body = read_json(read)
         json.dumps(body, ensure_ascii=False).encode()  # half a character can be sent nowhere
-    except (ValueError, RecursionError):
+    except ValueError:
         raise TurnedAwayError(400, "not_json", "the body is no JSON of whole characters") from None
     return body

@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
+from attrs import evolve
 from starlette.requests import Request
 
-from detent.adapters.faces.entrance import TurnedAwayError, is_name, name_of
+from detent.adapters.faces.entrance import TurnedAwayError, agent_of, is_name, name_of
 from detent.adapters.faces.following import Followed, Left, Quiet, Spoken, begin_of, follow
 from detent.adapters.faces.replies import arguments_text, failure_text, unreadable
 from detent.adapters.faces.threads import Thread
@@ -56,7 +57,7 @@ async def answering(
     Raises:
         TurnedAwayError: the host does not begin it.
     """
-    begun = await thread.begin(messages, run_id)
+    begun = await thread.begin(await _labelled(thread, messages), run_id)
     if not isinstance(begun, HostRefusal):
         begin = begin_of((await thread.host.run(run_id)).run, messages[-1].text or "")
         return run_id, follow(thread.host, run_id, begin)
@@ -64,6 +65,22 @@ async def answering(
     if not waits:
         raise TurnedAwayError(STATUSES.get(begun.why, OURS), begun.why, begun.text)
     return waits[0].run_id, _left_as_it_is(await thread.host.run(waits[0].run_id))
+
+
+async def _labelled(thread: Thread, messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """The messages, of which those that an agent is said to have answered bear its tools' labels.
+
+    RULE: what a client says of the conversation until now has come from no run that is known here.
+    Each tool may have been called in it, and the answer may hold what that has read: else a label
+    would be lost in sending the text back.
+    """
+    if not any(message.is_from("assistant") for message in messages):
+        return messages
+    hosted = await agent_of(thread.host, thread.agent)
+    if not hosted.labels:
+        return messages
+    meta = {"labels": [*hosted.labels]}
+    return [evolve(one, meta=meta) if one.is_from("assistant") else one for one in messages]
 
 
 async def _left_as_it_is(hosted: HostedRun) -> AsyncGenerator[Followed]:

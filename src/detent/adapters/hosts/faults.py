@@ -1,16 +1,30 @@
-"""Faults: runs that could not go on, each of which is tried again, later and later."""
+"""Faults: runs that could not go on, each tried again, and those that cannot be followed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from itertools import islice
 
 from attrs import define
 
 from detent.adapters.telemetry.logs import LOGGER
+from detent.core.errors import StoredDataError
 from detent.ports.clock import Clock
+from detent.ports.journal import JournalDamagedError, RunNotFoundError
+from detent.ports.listing import StoredRun
 
 FIRST_PAUSE_S, PAUSE_MAX_S = 1.0, 300.0
 """How long a run that could not go on is left alone: at first, and at most."""
+TELL_S = 3.0
+"""How long an engine may take to hear of a run; it is told again by the next look."""
+PART = 20
+"""How many of the runs that wait one look reads at most: each is made again of its entries."""
+AGAIN_S = 60.0
+"""After how long those that could not be read are tried again."""
+KEPT = 1000
+"""Of so many runs it is kept what is the matter with them."""
 
 
 @define
@@ -53,3 +67,87 @@ class Faults:
     def texts(self) -> dict[str, str]:
         """By run, the name of an error."""
         return {run_id: fault.text for run_id, fault in self._faults.items()}
+
+
+class UnreadableRuns:
+    """By run, the name of the error with which it could not be read. It is for many threads."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def note(self, run_id: str, error: Exception) -> None:
+        """It could not be read."""
+        if len(self._names) < KEPT:
+            self._names[run_id] = type(error).__name__
+
+    def drop(self, run_id: str) -> None:
+        """It could be read, or does not wait any more."""
+        self._names.pop(run_id, None)
+
+    def texts(self) -> Mapping[str, str]:
+        """All of them."""
+        return dict(self._names)
+
+
+class Sweep:
+    """Reads all runs that wait, once, a part at a time; and again what could not be read.
+
+    A release that changes an agent is another process, and the runs that wait are found by nobody
+    else: nothing is owed to them. It blocks, and is for one thread at a time.
+
+    Args:
+        waiting: all runs that wait.
+        listed: what the list says of a run now.
+        read: reads one; what goes wrong is noted in `unreadable`, and raised.
+        unreadable: what was noted.
+        clock: the time.
+    """
+
+    def __init__(
+        self,
+        waiting: Callable[[], Iterator[StoredRun]],
+        listed: Callable[[str], StoredRun | None],
+        read: Callable[[StoredRun], object],
+        unreadable: UnreadableRuns,
+        clock: Clock,
+    ) -> None:
+        self._waiting, self._listed, self._read = waiting, listed, read
+        self._unreadable, self._clock = unreadable, clock
+        self._left: Iterator[StoredRun] | None = None
+        self._is_done = False
+        self._next_at = float("-inf")
+
+    def look(self) -> None:
+        """Read the next part.
+
+        Raises:
+            JournalError: the store cannot be read.
+        """
+        now = self._clock.now()
+        if self._is_done:
+            if not now < self._next_at <= now + AGAIN_S:
+                self._look_again()
+                self._next_at = now + AGAIN_S
+            return
+        self._left = self._waiting() if self._left is None else self._left
+        try:
+            part = list(islice(self._left, PART))
+        except BaseException:
+            self._left = None  # from the front, next time
+            raise
+        for run in part:
+            self._try(run)
+        self._is_done = len(part) < PART
+        self._next_at = now + AGAIN_S
+
+    def _look_again(self) -> None:
+        for run_id in self._unreadable.texts():
+            run = self._listed(run_id)
+            if run is None or run.status != "waiting":
+                self._unreadable.drop(run_id)
+            else:
+                self._try(run)
+
+    def _try(self, run: StoredRun) -> None:
+        with suppress(StoredDataError, JournalDamagedError, RunNotFoundError):
+            self._read(run)

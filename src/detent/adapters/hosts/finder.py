@@ -80,6 +80,10 @@ class Finder:
             self.next_at = min(self.next_at, self._wakes[0][0])
         return sorted(free, key=lambda run: run.cursor)
 
+    def reach(self) -> None:
+        """Look whether the store can be read. Raises JournalError where it cannot."""
+        self._journal.runs(RunQuery(limit=1))
+
     def _runs(self, status: str, since: float = float("-inf")) -> Iterator[StoredRun]:
         """The runs of these agents, the one last written to first, as far as they are as new."""
         agent = next(iter(self._agents)) if len(self._agents) == 1 else None

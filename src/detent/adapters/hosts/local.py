@@ -69,7 +69,8 @@ class LocalHost(StoredHost):
             clock=self._clock,
             look_s=self._look_s,
         )
-        looking = self._driving.looks.for_ever(self._driving.look)
+        sweep = self._reading.sweep(self._clock)
+        looking = self._driving.looks.for_ever(self._driving.look, sweep.look)
         self._looking = asyncio.create_task(looking, name="detent host")
         return self._driving
 
@@ -92,4 +93,5 @@ class LocalHost(StoredHost):
         """How it is."""
         driving, places = self._driving, self._places
         is_ready = self._is_open and driving.looks.are_recent
-        return HostHealth(is_ready, places.running, places.waiting, driving.faults.texts())
+        faults = {**self._reading.unreadable.texts(), **driving.faults.texts()}
+        return HostHealth(is_ready, places.running, places.waiting, faults)

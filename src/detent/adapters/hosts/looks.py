@@ -36,12 +36,20 @@ class Looks:
         known = here()
         return [run for run in found if run.run_id not in known]
 
-    async def for_ever(self, look: Callable[[], Awaitable[object]]) -> None:
-        """Look, again and again."""
+    async def reached(self) -> None:
+        """Look whether the store is there, and for nothing: in a process that drives no runs."""
+        await asked(self._finder.reach)
+        self._looked_at = self._clock.now()
+
+    async def for_ever(
+        self, look: Callable[[], Awaitable[object]], also: Callable[[], object]
+    ) -> None:
+        """Look, again and again; `also` is done then, in a thread."""
         while not self._is_ended:
             self._now.clear()
             try:
                 await look()
+                await asked(also)
             except Exception as error:  # noqa: BLE001 - a store that is away comes back
                 name = type(error).__name__
                 LOGGER.warning("the store of the runs could not be looked at: %s", name)

@@ -8,18 +8,18 @@ from functools import partial
 from heapq import merge
 from typing import Any, TypeVar
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from detent.adapters.agent.records.proofs import proof_of
 from detent.adapters.drivers.loading import FORGOTTEN, loaded
 from detent.adapters.drivers.progress import ENDED, PAUSE_MAX_S, PAUSE_S
 from detent.adapters.drivers.run_handle import ended_result
 from detent.adapters.hosts.channels import Channels, Reader
+from detent.adapters.hosts.faults import Sweep, UnreadableRuns
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.errors import StoredDataError
-from detent.core.machine.due import due
-from detent.core.run.effects import Judge
+from detent.core.machine.binding import OutdatedQuestion, outdated_questions
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.ports.clock import Clock
@@ -47,8 +47,11 @@ def nobody_asks(run: StoredRun) -> None:
     """Whoever goes on with the run next asks anew."""
 
 
-def _waits_outdated(listed: StoredRun, spec: AgentSpec[Any], run: Run[Any]) -> bool:
-    return listed.status == "waiting" and any(isinstance(one, Judge) for one in due(spec, run))
+def _outdated(
+    listed: StoredRun, spec: AgentSpec[Any], run: Run[Any]
+) -> tuple[OutdatedQuestion, ...]:
+    """The questions that fit no longer, where nobody puts them anew by going on with the run."""
+    return tuple(outdated_questions(spec, run)) if listed.status == "waiting" else ()
 
 
 @frozen
@@ -61,6 +64,21 @@ class Reading:
     journal: Journal
     legs: Mapping[str, Legs]
     outdated: Callable[[StoredRun], object] = nobody_asks
+    unreadable: UnreadableRuns = field(factory=UnreadableRuns)
+
+    def sweep(self, clock: Clock) -> Sweep:
+        """What reads all runs of these agents that wait, once, to know which cannot be followed."""
+
+        def waiting() -> Iterator[StoredRun]:
+            runs = self._listed(RunQuery(), "waiting")
+            return (run for run in runs if run.agent in self.legs)
+
+        def listed(run_id: str) -> StoredRun | None:
+            return next(iter(self.journal.runs(RunQuery(run_id=run_id))), None)
+
+        # RULE: it has nothing asked anew. Of two releases that are up, either would.
+        read = evolve(self, outdated=nobody_asks).read
+        return Sweep(waiting, listed, read, self.unreadable, clock)
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
@@ -85,14 +103,24 @@ class Reading:
         if length is not None and not 1 <= length <= listed.length:
             has = f"run {run_id!r} has {listed.length} entries"
             raise ValueError(f"{has}: there is nothing to see after {length} of them")
-        return await asked(partial(self._read, listed, length))
+        return await asked(partial(self.read, listed, length))
 
-    def _read(self, listed: StoredRun, length: int | None = None) -> HostedRun:
+    def read(self, listed: StoredRun, length: int | None = None) -> HostedRun:
+        """The same; it blocks."""
         spec = self._legs_of(listed).assembly.current_spec
-        run: Run[Any] = loaded(self.journal, spec, listed.run_id, length).run
-        if length is None and _waits_outdated(listed, spec, run):
+        run: Run[Any]
+        try:
+            run = loaded(self.journal, spec, listed.run_id, length).run
+        except (StoredDataError, JournalDamagedError) as error:
+            if listed.status == "waiting":  # of all others, whoever drives them says so
+                self.unreadable.note(listed.run_id, error)
+            raise
+        if length is None:
+            self.unreadable.drop(listed.run_id)
+        outdated = _outdated(listed, spec, run) if length is None else ()
+        if outdated:
             self.outdated(listed)
-        return HostedRun(listed, run, pending(spec, run))
+        return HostedRun(listed, run, pending(spec, run), outdated)
 
     async def is_outdated(self, listed: StoredRun) -> bool:
         """Whether a run waits with a question that is about another version of a tool."""
@@ -100,7 +128,7 @@ class Reading:
 
     def _is_outdated(self, listed: StoredRun) -> bool:
         spec = self._legs_of(listed).assembly.current_spec
-        return _waits_outdated(listed, spec, loaded(self.journal, spec, listed.run_id).run)
+        return bool(_outdated(listed, spec, loaded(self.journal, spec, listed.run_id).run))
 
     async def verify(self, run_id: str) -> RunProof:
         """As the port says."""
@@ -144,7 +172,7 @@ class Reading:
 
     def _questions(self, run: StoredRun) -> list[PendingQuestion]:
         try:
-            calls = self._read(run).pending
+            calls = self.read(run).pending
         except (RunNotFoundError, StoredDataError, JournalDamagedError):
             return []
         return [PendingQuestion(run.agent, run.thread_id, run.cursor, call) for call in calls]

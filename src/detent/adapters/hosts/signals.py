@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
+import os
 import signal
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from detent.adapters.hosts.stored import StoredHost
+from detent.adapters.telemetry.logs import LOGGER
 
 ENDS = (signal.SIGTERM, signal.SIGINT)
 FULL_COLLECTION_AFTER = 1_000
@@ -28,7 +33,8 @@ async def serve_until_signal(
 
     A second signal ends what is at work at once, as far as it can be cancelled. Until it returns,
     full garbage collections are rare, as each of them holds the event loop. This is for the main
-    thread of a program.
+    thread of a program. Where the database of DBOS is gone by then, its threads would hold the
+    process for ever: it ends at once then, with 0 after SIGTERM and 130 after SIGINT.
 
     Args:
         host: the host, which is opened and closed here.
@@ -56,10 +62,24 @@ async def serve_until_signal(
                     host.hurry()
                 again.cancel()
                 await closing
+        if host.is_held:
+            _end_now(number)
         return number
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _end_now(number: int) -> NoReturn:
+    """End the process without waiting for threads that wait for a database which is gone.
+
+    Nothing is lost by it: the journal, or the history of the engine, is the truth.
+    """
+    LOGGER.warning("threads of the engine wait for its database: the process ends without them")
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0 if number == signal.SIGTERM else 128 + number)
 
 
 @contextmanager

@@ -57,10 +57,12 @@ class HostHealth:
     """How a host is.
 
     Attributes:
-        is_ready: whether it begins runs, and its store could be looked at lately.
+        is_ready: whether it begins runs, and its store could be looked at lately. It turns when
+            five looks have failed, one after the other, and back with the next one that succeeds.
         running: how many runs go on here.
         waiting: how many wait here for a place.
-        faults: by run, what keeps it from going on: the name of an error.
+        faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
+            is of one that this release of its agent cannot follow, whether it goes on or waits.
     """
 
     is_ready: bool
@@ -104,6 +106,8 @@ class StoredHost(ABC):
         self._claim_s = claim_s
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
         self._is_open = False
+        self.is_held = False
+        """Once it is closed: whether threads of a library that nobody can end hold the process."""
 
     @property
     def is_open(self) -> bool:

@@ -12,6 +12,7 @@ from attrs import field, frozen
 from mcp.client import ClientRequestContext
 
 from detent.adapters.faces.answers import ask_person
+from detent.adapters.faces.replies import sound
 from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.chat.messages import ChatMessage, ImageContent, TextContent
@@ -89,7 +90,7 @@ class Answering:
             return types.ErrorData(code=types.INTERNAL_ERROR, message="the model did not answer")
         return types.CreateMessageResult(
             role="assistant",
-            content=types.TextContent(text=reply.message.text or ""),
+            content=types.TextContent(text=sound(reply.message.text or "")),
             model=str(reply.message.meta.get("model", "unknown")),
             stop_reason="maxTokens" if reply.finish_reason == "length" else "endTurn",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Callable
 from typing import Any, cast
@@ -102,7 +103,9 @@ class Line:
 
         Raises:
             MCPServerError: nothing came, or the tool is another one by now.
+            MCPToolError: it cannot be made so, or has failed.
         """
+        _require_whole(request.arguments)
         session = await self.session()
         name = request.definition.name
         current = session.listing.definitions.get(name)
@@ -168,3 +171,11 @@ class Line:
                 raise MCPError.from_error_data(response)
             responses[key] = response
         return responses
+
+
+def _require_whole(arguments: dict[str, Any]) -> None:
+    """Raise MCPToolError where a text cannot be encoded: sending it would break the connection."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise MCPToolError("its arguments have half a character, which cannot be sent") from None

@@ -14,6 +14,7 @@ from mcp.server import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from detent.adapters.faces.answers import decide
+from detent.adapters.faces.replies import sound
 from detent.adapters.mcp.callers import call_message
 from detent.adapters.mcp.questions import answer_in, form_of
 from detent.core.chat.messages import FileContent, ImageContent, ResultPart, TextContent, ToolCall
@@ -278,7 +279,9 @@ def _text_result(
     text: str, *, is_error: bool = False, structured: object = None
 ) -> types.CallToolResult:
     return types.CallToolResult(
-        content=[types.TextContent(text=text)], is_error=is_error, structured_content=structured
+        content=[types.TextContent(text=sound(text))],
+        is_error=is_error,
+        structured_content=structured,
     )
 
 
@@ -298,7 +301,7 @@ def _of_tool(result: AgentResult[Any, Any]) -> types.CallToolResult:
 def _block(part: ResultPart) -> types.ContentBlock:
     match part:
         case TextContent(text):
-            return types.TextContent(text=text)
+            return types.TextContent(text=sound(text))
         case ImageContent():
             return types.ImageContent(data=part.base64_image, mime_type=part.mime_type)
         case FileContent():

@@ -25,6 +25,9 @@ _UPRIGHT = {"VERTICAL", "BAR", "BARS", "BARLINE", "RECTANGLE", "EXTENSION"}
 """What is drawn as the mark is, from the top of a row to its bottom, has one of these as a name."""
 _OTHERWISE = {"HORIZONTAL", "ARROW", "TILE", "ELLIPSIS", "DOTS", "WITH"}
 """What has one of these as well is no such thing: arrows from a bar, dashes, tiles of dominoes."""
+_STACKED_MAX = 6
+"""So many marks of a letter are shown: what any language writes, and too few to cover lines."""
+_STACKED = {"Mn", "Me"}
 _DRAWN_IN_COLOUR = "\ufe0f"
 _DRAWN = {"So", "Sm", "Po", "Ps", "Pe", "Pd"}
 _DOUBTFUL = re.compile(r"[^ -~\n\t]")
@@ -33,8 +36,9 @@ _DOUBTFUL = re.compile(r"[^ -~\n\t]")
 def escape_control(text: str, encoding: str | None = None) -> str:
     r"""`text` with all made visible that a terminal would obey, hide, or show as `MARK`.
 
-    Escape sequences, carriage returns, direction marks, blank fillers, lone surrogates, and what
-    `encoding`, that of the terminal, cannot carry. Lines and tabs stay.
+    Escape sequences, carriage returns, direction marks, blank fillers, lone surrogates, marks that
+    are piled up on a letter, and what `encoding`, that of the terminal, cannot carry. Lines and
+    tabs stay.
 
     >>> escape_control("\x1b[2Jgone")
     '\\x1b[2Jgone'
@@ -93,4 +97,12 @@ def _visible(match: re.Match[str]) -> str:
     if char == _DRAWN_IN_COLOUR and before and category(before) == "So":
         return char  # a symbol is drawn as an emoji: that hides nothing
     hidden = not char.isprintable() or char in _BLANK or _is_like_the_mark(char)
+    hidden = hidden or _is_piled_up(match.string, match.start())
     return ascii(char)[1:-1] if hidden else char
+
+
+def _is_piled_up(text: str, place: int) -> bool:
+    """Whether what stands there is one mark too many on a letter."""
+    if category(text[place]) not in _STACKED or place < _STACKED_MAX:
+        return False
+    return all(category(char) in _STACKED for char in text[place - _STACKED_MAX : place])

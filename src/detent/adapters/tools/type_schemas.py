@@ -157,8 +157,15 @@ def _writer_like(known: Any) -> Any:
 
 
 def _is_unwanted(keyword: str, rule: object) -> bool:
-    """What a model need not know, and a pattern that cannot be checked before pydantic does."""
-    return keyword in NOISE or (keyword == "pattern" and bool(schema_faults({keyword: rule})))
+    """What a model need not know.
+
+    Raises:
+        TypeError: it is a pattern that needs backtracking, which pydantic matches by
+            ``regex_engine="python-re"``: a short text of a model could keep the process busy.
+    """
+    if keyword == "pattern" and (faults := schema_faults({keyword: rule})):
+        raise TypeError(f"{'; '.join(faults)}; say it otherwise, or check it in a validator")
+    return keyword in NOISE
 
 
 def documented(schema: Json, text: str, default: object = NOTHING) -> Json:

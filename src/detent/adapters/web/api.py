@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import asdict, evolve, frozen
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from detent.adapters.system.threads_and_loops import in_a_thread
@@ -23,8 +23,10 @@ from detent.adapters.web.finding import entries_of, host_of, plain_entries, plai
 from detent.adapters.web.live import event, stream, with_pauses
 from detent.adapters.web.people import Person, SignIn, Tokens
 from detent.adapters.web.protection import is_local, other_site
+from detent.adapters.web.rendering import json_response
 from detent.adapters.web.shown import secret_names
 from detent.core.chat.messages import ChatMessage
+from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
@@ -100,7 +102,7 @@ def _answered(handler: Answer, sign_in: SignIn | None) -> Answer:
 def _error(error: ApiError) -> Response:
     details = {"why": error.why, "text": error.text, "faults": [*error.faults]}
     headers = {"WWW-Authenticate": "Bearer"} if error.status == NOT_SIGNED_IN else None
-    return JSONResponse({"error": details}, error.status, headers)
+    return json_response({"error": details}, error.status, headers)
 
 
 async def _person(request: Request, sign_in: SignIn | None) -> Person:
@@ -137,8 +139,8 @@ def _read_first(handler: Answer) -> Answer:
             if len(body) > BODY_BYTES:
                 raise ApiError(413, "invalid", f"expected at most {BODY_BYTES:,} bytes")
         try:
-            content = json.loads(body)
-        except (ValueError, RecursionError):
+            content = read_json(body)
+        except ValueError:
             content = None
         if not isinstance(content, dict):
             raise ApiError(422, "invalid", "expected an object of JSON")
@@ -163,7 +165,7 @@ def _page(request: Request) -> dict[str, Any]:
     """Which page is asked for."""
     query = request.query_params
     limit = _whole("limit", query.get("limit", "50"))
-    before = json.loads(query["before"]) if "before" in query else None
+    before = read_json(query["before"]) if "before" in query else None
     if before is not None and not isinstance(before, list):
         raise ValueError("before is the `next` of a page, as JSON: [time, id]")
     return {"limit": min(limit, LIMIT_MAX), "before": before}
@@ -184,7 +186,7 @@ def _query_values(request: Request, *names: str) -> dict[str, Any]:
 async def about(request: Request) -> Response:
     """Whom the host answers, and which agents it has."""
     agents = [asdict(agent) for agent in await host_of(request).agents()]
-    return JSONResponse({"api": VERSION, "you": request.state.person.name, "agents": agents})
+    return json_response({"api": VERSION, "you": request.state.person.name, "agents": agents})
 
 
 async def runs(request: Request) -> Response:
@@ -193,7 +195,7 @@ async def runs(request: Request) -> Response:
     named = _query_values(request, "status", "agent", "thread_id", "label")
     found = await host_of(request).runs(**named, **page)
     following = found[-1].cursor if len(found) == page["limit"] else None
-    return JSONResponse({"runs": [asdict(listed) for listed in found], "next": following})
+    return json_response({"runs": [asdict(listed) for listed in found], "next": following})
 
 
 async def pending(request: Request) -> Response:
@@ -201,7 +203,7 @@ async def pending(request: Request) -> Response:
     named = _query_values(request, "agent", "thread_id")
     found = await host_of(request).pending(**named, **_page(request))
     following = found[-1].cursor if found else None
-    return JSONResponse({"pending": [question.to_dict() for question in found], "next": following})
+    return json_response({"pending": [question.to_dict() for question in found], "next": following})
 
 
 async def run(request: Request) -> Response:
@@ -210,8 +212,13 @@ async def run(request: Request) -> Response:
     hosted = await host.run(request.path_params["run_id"])
     of = [agent.tools for agent in await host.agents() if agent.name == hosted.listed.agent]
     calls = [call.to_dict() for call in hosted.pending]
-    content = {"run": asdict(hosted.listed), "pending": calls, "tools": [*of[0]] if of else []}
-    return JSONResponse(content)
+    content = {
+        "run": asdict(hosted.listed),
+        "pending": calls,
+        "outdated": [asdict(one) for one in hosted.outdated],
+        "tools": [*of[0]] if of else [],
+    }
+    return json_response(content)
 
 
 async def entries(request: Request) -> Response:
@@ -219,7 +226,7 @@ async def entries(request: Request) -> Response:
     host, after = host_of(request), _after(request)
     hosted = await host.run(request.path_params["run_id"])
     found = await entries_of(host, hosted.listed)
-    return await in_a_thread(lambda: JSONResponse(plain_entries(hosted, found, after)))
+    return await in_a_thread(lambda: json_response(plain_entries(hosted, found, after)))
 
 
 def _after(request: Request) -> int:
@@ -294,4 +301,4 @@ def _outcome(done: Accepted | HostRefusal, by: str) -> Response:
     if isinstance(done, HostRefusal):
         status = 422 if done.faults else STATUSES.get(done.why, 409)
         raise ApiError(status, done.why, done.text, done.faults)
-    return JSONResponse({"run_id": done.run_id, "by": by})
+    return json_response({"run_id": done.run_id, "by": by})

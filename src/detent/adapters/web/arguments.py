@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from detent.adapters.system.terminal import escape_control
 from detent.adapters.web.shown import as_json
+from detent.core.codec.json_text import read_json
 from detent.core.values.frozen import thaw
 from detent.ports.pending import PendingCall
 
@@ -105,13 +106,9 @@ def arguments_in(call: PendingCall, form: Mapping[str, Any]) -> dict[str, Any]:
 
 def _json(name: str, text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
+        return read_json(text)
+    except ValueError as error:
         raise FormError(f"{name}: this is no JSON ({error}); a text needs quotes") from None
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number in JSON")
 
 
 @frozen

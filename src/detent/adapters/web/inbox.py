@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from attrs import evolve, frozen
@@ -22,11 +21,13 @@ from detent.adapters.web.decided import to_decided
 from detent.adapters.web.finding import host_of
 from detent.adapters.web.rendering import page
 from detent.core.chat.messages import ChatMessage, ChatRole
+from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
+from detent.core.errors import StoredDataError
 from detent.core.run.approval import SCOPES, Scope
-from detent.ports.hosting import Accepted, HostRefusal, PendingQuestion, UnknownAgentError
+from detent.ports.hosting import Accepted, Host, HostRefusal, PendingQuestion, UnknownAgentError
 from detent.ports.journal import RunNotFoundError
-from detent.ports.pending import PendingCall
+from detent.ports.pending import PendingCall, describe_outdated
 
 BEFORE = 6
 """So many messages are shown that came before a question, the last ones."""
@@ -39,7 +40,7 @@ RUNS = 50
 def cursor_in(request: Request) -> tuple[float, str] | None:
     """Behind which run a page begins. None is the first."""
     try:
-        at, run_id = json.loads(request.query_params.get("before", "null")) or (None, None)
+        at, run_id = read_json(request.query_params.get("before", "null")) or (None, None)
         return None if at is None else (float(at), str(run_id))
     except (ValueError, TypeError):
         return None
@@ -61,7 +62,35 @@ async def _questions(request: Request) -> dict[str, Any]:
     runs = {question.call.run_id for question in found}
     more = found[-1].cursor if len(runs) == RUNS else None
     questions = [_with_fields(question) for question in found]
-    return {"questions": questions, "more": more, "agent": agent, "mark": marked(found)}
+    held = [] if cursor_in(request) else await _held(host_of(request), agent, runs)
+    mark = marked(found)
+    return {"questions": questions, "held": held, "more": more, "agent": agent, "mark": mark}
+
+
+@frozen
+class HeldRun:
+    """A run that waits for a human, and has no question that can be answered here."""
+
+    run_id: str
+    why: str
+
+
+async def _held(host: Host, agent: str | None, shown: Collection[str]) -> list[HeldRun]:
+    """Those among the runs that wait, the one last written to first."""
+    own = {one.name for one in await host.agents()}
+    held: list[HeldRun] = []
+    for listed in await host.runs("waiting", agent=agent, limit=RUNS):
+        if listed.run_id in shown or listed.agent not in own:
+            continue
+        try:
+            outdated = (await host.run(listed.run_id)).outdated
+        except RunNotFoundError:
+            continue
+        except StoredDataError as error:
+            held.append(HeldRun(listed.run_id, str(error)))
+        else:
+            held += [HeldRun(listed.run_id, describe_outdated(outdated))] if outdated else []
+    return held
 
 
 def marked(questions: Iterable[PendingQuestion]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -27,6 +28,16 @@ ENVIRONMENT = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+
+
+def json_response(
+    content: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """JSON in ASCII: what a model has written may be no text that can be encoded.
+
+    RULE: what cannot be told of one run must not keep from anybody what is told of the others.
+    """
+    return Response(json.dumps(content), status, headers, "application/json")
 
 
 def _shown_arguments(call: ToolCall) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.decided import DecisionView
 from detent.adapters.web.finding import entries_of, found_runs, host_of, plain_entries, secret_in
 from detent.adapters.web.inbox import QuestionView, cursor_in
-from detent.adapters.web.rendering import base_of, page
+from detent.adapters.web.rendering import base_of, json_response, page
 from detent.adapters.web.timeline import picture_of
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
@@ -105,9 +105,9 @@ async def raw(request: Request) -> Response:
     try:
         hosted = await host.run(request.path_params["run_id"])
     except (RunNotFoundError, UnknownAgentError) as error:
-        return JSONResponse({"error": str(error)}, 404)
+        return json_response({"error": str(error)}, 404)
     entries = await entries_of(host, hosted.listed)
-    return await in_a_thread(lambda: JSONResponse(plain_entries(hosted, entries)))
+    return await in_a_thread(lambda: json_response(plain_entries(hosted, entries)))
 
 
 async def begin(request: Request) -> Response:

@@ -8,6 +8,8 @@ from math import inf
 from typing import Any
 from weakref import ref
 
+from attrs import frozen
+
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
 from detent.core.run.approval import ANYBODY, SCOPES, Ask, Binding, FormerDecision, Grant, Modified
@@ -32,6 +34,7 @@ from detent.core.tools.version import hashed
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.shared_list import bare
 
+UNASKED = "its rules have not been asked since another process has taken it up"
 NO_INPUTS = hashed(FrozenDict())
 _hashed = lru_cache(maxsize=256)(hashed)
 """As `hashed`, of what is the same for every call of a run."""
@@ -119,6 +122,38 @@ def unfit(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[tuple[Slot, Binding]]
             now = binding_of(run, slot.call, tool)
             if is_unfit(spec, run, slot, now) or (is_guarded and is_stale(slot)):
                 yield slot, now
+
+
+@frozen
+class OutdatedQuestion:
+    """A question that waits, and is about something else than what would run now.
+
+    RULE: nobody is asked by it, and no answer to it counts. Whoever goes on with the run by the
+    rules that are here has it put anew.
+
+    Attributes:
+        tool_name: what was to run.
+        changes: what is another now, in words.
+        agents: the agents inside the run whose call it is, the outermost first.
+    """
+
+    tool_name: str
+    changes: tuple[str, ...]
+    agents: tuple[str, ...] = ()
+
+
+def outdated_questions(
+    spec: AgentSpec[Any], run: Run[Any], agents: tuple[str, ...] = ()
+) -> Iterator[OutdatedQuestion]:
+    """The questions of a run, and of the agents at work in it, that fit no longer."""
+    for slot, now in unfit(spec, run):
+        if isinstance(slot.status, AwaitingDecision):
+            changes = slot.status.binding.changes(now) or [UNASKED]
+            yield OutdatedQuestion(slot.call.tool_name, tuple(changes), agents)
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            name = slot.status.tool_name
+            yield from outdated_questions(spec.agents[name], slot.status.run, (*agents, name))
 
 
 def unjudged(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:

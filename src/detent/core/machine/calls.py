@@ -36,6 +36,7 @@ from detent.core.run.run import (
     Run,
     Running,
     Slot,
+    begun_anew,
     decisions_about,
     moved,
 )
@@ -232,11 +233,12 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
     pause_s, attempt = retries.pause_s(event.attempt, event.chance), event.attempt + 1
     until = end_of(event.at, pause_s or None)
     status = Ready(attempt) if until is None else BackingOff(attempt, until)
-    if not slot.spends:
+    new = begun_anew(slot, status)
+    if new.spends == slot.spends:
         return moved(slot, status)
     # RULE: each attempt may have spent it; what the next takes comes on top, if the rules let it
     clear = slot.clearance and attrs.evolve(slot.clearance, is_stale=True)
-    return Slot(slot.ref, slot.call, status, clear)
+    return attrs.evolve(new, clearance=clear)
 
 
 def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:

@@ -20,6 +20,7 @@ from detent.core.run.run import (
     Slot,
     Status,
     Succeeded,
+    evolve,
     moved,
     with_slot,
     with_slots,
@@ -29,6 +30,7 @@ from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.result import ToolFault
+from detent.core.values.frozen import FrozenDict
 
 TASK = "task"
 """The parameter in which the model says what the agent is to do."""
@@ -138,6 +140,20 @@ def _answer(agent: AgentSpec[Any], run: Run[Any]) -> object:
     last = run.messages[-1]
     named = [one for one in last.tool_call_results if one.origin.tool_name == outcome.exit_reason]
     return "\n".join(one.text for one in named) if named else last.text or ""
+
+
+def with_calls_inside(run: Run[S], before: Run[Any], now: Run[Any]) -> Run[S]:
+    """The run, in which an agent is `now` where it was `before`: the calls in between count here.
+
+    RULE: they stay when that agent has ended, and its run is gone: called anew, it has no more.
+    """
+    if before.calls == now.calls:
+        return run
+    inside = dict(run.calls_inside)
+    for name in {*now.tool_call_counts, *now.calls_inside}:
+        if made := now.calls_of(name) - before.calls_of(name):
+            inside[name] = inside.get(name, 0) + made
+    return evolve(run, calls_inside=FrozenDict(inside))
 
 
 def begins_none(spec: AgentSpec[S], run: Run[S], limit: str) -> Run[S]:

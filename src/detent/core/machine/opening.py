@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any
 
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCall, with_calls
 from detent.core.chat.replies import ChatReply
-from detent.core.machine.binding import arguments_bound
-from detent.core.machine.questions import decided
-from detent.core.run.approval import Rejected
+from detent.core.machine.rejections import Around
 from detent.core.run.output_type import AnswerType
 from detent.core.run.refs import CallRef, new_ref
 from detent.core.run.run import (
@@ -32,11 +30,7 @@ from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import check_arguments, without_hidden
 from detent.core.tools.result import ToolFault
-from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
-
-Around: TypeAlias = "tuple[Run[Any], tuple[str, ...]]"
-"""The outermost run around a run, and the names of the agents on the way from it."""
 
 
 def open_slots(
@@ -44,55 +38,32 @@ def open_slots(
 ) -> tuple[tuple[Slot, ...], FrozenDict[str, int]]:
     """A slot for each call of the reply that has come; and how often each tool has been called."""
     turn, most = run.turn, spec.limits.max_calls_per_reply
+    outermost = run if around is None else around[0]
     flood = None
     if len(calls) > most:
         flood = _over_limit("tools", wording.too_many_calls(len(calls), most))
     made, slots = dict(run.tool_call_counts), list[Slot]()
     for place, call in enumerate(calls):
         name, ref = call.tool_name, new_ref((turn, place))
-        before = made.get(name, 0)
+        earlier = made.get(name, 0)
         slot = Slot(ref, call, flood) if flood else _opened(spec, run, ref, call)
         if isinstance(slot.status, Ready | AwaitingPolicy):
-            slot = _within_limits(spec, run, slot, before, around)
-        made[name] = before + 1
+            here = earlier - run.tool_call_counts.get(name, 0)
+            slot = _within_limits(spec, run, slot, outermost.calls_of(name) + here)
+        made[name] = earlier + 1
         slots.append(slot)
     return tuple(slots), FrozenDict(made)
 
 
-def _within_limits(
-    spec: AgentSpec[S], run: Run[S], slot: Slot, made: int, around: Around | None
-) -> Slot:
-    """The slot of a call whose tool was called so often before."""
+def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, made: int) -> Slot:
+    """The slot of a call whose tool was called so often before, wherever in the outermost run."""
     call, most, of_tool = slot.call, spec.limits.max_tool_calls, spec.tools[slot.call.tool_name]
     if most is not None and run.calls + slot.ref.place >= most:
         return moved(slot, _over_limit(call.tool_name, wording.no_calls_left("tools", most)))
     if of_tool.max_calls is not None and made >= of_tool.max_calls:
         text = wording.no_calls_left("it", of_tool.max_calls)
         return moved(slot, _over_limit(call.tool_name, text))
-    outermost, names = around or (run, ())
-    if not (outermost.decisions and isinstance(slot.status, AwaitingPolicy)):
-        return slot
-    said = _rejections(outermost, names, call, of_tool)
-    # nobody is to be asked until they are worn down, and say yes
-    return decided(spec, slot, said[-1]) if len(said) >= spec.limits.max_rejections else slot
-
-
-def _rejections(
-    run: Run[Any], names: tuple[str, ...], call: ToolCall, tool: Tool
-) -> list[Rejected]:
-    """What humans have said of the same call of the agent that is called so, where it was no.
-
-    It is the same with a default spelled out, and in another run of the agent inside this one.
-    """
-    wanted = arguments_bound(call, tool)
-    return [
-        past.decision
-        for past in run.decisions
-        if isinstance(past.decision, Rejected)
-        and tuple(at.tool_name for at in past.path) == names
-        and past.call.tool_name == call.tool_name
-        and arguments_bound(past.call, tool) == wanted
-    ]
+    return slot
 
 
 def _over_limit(tool_name: str, why: str) -> Faulted:

@@ -18,6 +18,7 @@ from detent.core.machine.binding import (
     wants_more,
 )
 from detent.core.machine.calls import refusal
+from detent.core.machine.rejections import Around, known_no, templates_of
 from detent.core.machine.turns import slot_at
 from detent.core.run.approval import (
     PLAIN_ASK,
@@ -63,10 +64,9 @@ from detent.core.tools import wording
 from detent.core.tools.invocation import check_arguments
 from detent.core.tools.masking import masked
 from detent.core.tools.result import text_of
-from detent.core.tools.wording import Wording
 
 
-def judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
+def judged(spec: AgentSpec[S], run: Run[S], event: Judged, around: Around | None = None) -> Run[S]:
     """The run as a policy has said of a call: it may run, may not, or a human must decide."""
     slot = slot_at(run, event.ref)
     if slot is None:
@@ -74,10 +74,12 @@ def judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
     is_owed = isinstance(slot.status, AwaitingPolicy)
     if not is_owed and event.binding is not None:  # else it comes too late
         is_owed = is_stale(slot) or is_unfit(spec, run, slot, event.binding)
-    return _judged(spec, run, slot, event) if is_owed else run
+    return _judged(spec, run, slot, event, around) if is_owed else run
 
 
-def _judged(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Judged) -> Run[S]:
+def _judged(
+    spec: AgentSpec[S], run: Run[S], slot: Slot, event: Judged, around: Around | None
+) -> Run[S]:
     before = slot.status
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
     now = event.binding or binding_of(run, slot.call, spec.tools[slot.call.tool_name])
@@ -114,7 +116,18 @@ def _judged(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Judged) -> Run[S
     change, crash = change_in(run, slot, now, wanted), (asked.after, asked.trouble)
     again = asked.again + bool(wanted)
     question = posed(run, slot, ask, now, attempt, event.at, crash, change, again)
-    return with_spending(run, moved(slot, question))
+    return with_spending(run, _put(spec, run, slot, question, around))
+
+
+def _put(
+    spec: AgentSpec[S], run: Run[S], slot: Slot, question: AwaitingDecision, around: Around | None
+) -> Slot:
+    """The slot with a question; with its answer, where people have said no often enough."""
+    no = None
+    # what is asked anew stays: somebody may be reading it
+    if isinstance(slot.status, AwaitingPolicy) and not question.after:
+        no = known_no(spec, run, slot.call, around)
+    return moved(slot, question) if no is None else unspent(slot, Refused(no))
 
 
 def _answered(slot: Slot) -> AwaitingDecision:
@@ -351,7 +364,7 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     name = slot.call.tool_name
     asked = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
     clear = _cleared(asked)
-    templates = spec.wordings.get(name) or spec.wordings.get("*") or Wording()
+    templates = templates_of(spec, name)
     match decision:
         case Confirmed():
             return evolve_slot(slot, Ready(asked.attempt), clear)

@@ -31,10 +31,11 @@ from detent.core.run.run import (
     Slot,
     Thinking,
     Unknown,
+    begun_anew,
     charged,
     has_no_answer,
+    labelled,
     moved,
-    unspent,
     with_slot,
     with_slots,
 )
@@ -66,7 +67,7 @@ def resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
         return run if pause == run.phase else evolve_run(run, phase=pause)
     if isinstance(run.phase, Thinking):
         return with_unread(run)  # whoever asked the model is gone, and it is asked once more
-    run, slots = expired(run, event.at), list[Slot]()
+    run, slots = expired(labelled(run, at_work(spec, run)), event.at), list[Slot]()
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
             agent, was = spec.agents[slot.status.tool_name], slot.status.run
@@ -76,6 +77,27 @@ def resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
         else:
             slots.append(_recovered(spec, run, slot, event))
     return with_slots(run, slots)
+
+
+def let_go(spec: AgentSpec[S], before: Run[S], after: Run[S]) -> Run[S]:
+    """The run, with the labels of tools that were at work before, and for which nobody waits now.
+
+    RULE: a tool that has begun labels the run, also where its result is lost: it may have left what
+    it has read where others find it.
+    """
+    lost = {*at_work(spec, before)}
+    return labelled(after, tuple(lost - {*at_work(spec, after)})) if lost else after
+
+
+def at_work(spec: AgentSpec[Any], run: Run[Any]) -> tuple[str, ...]:
+    """The labels of the tools that have begun and have no answer, however deep."""
+    found: tuple[str, ...] = ()
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            found += at_work(spec.agents[slot.status.tool_name], slot.status.run)
+        elif isinstance(slot.status, AT_WORK):
+            found += spec.tools[slot.call.tool_name].labels
+    return found
 
 
 def _recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
@@ -159,7 +181,7 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     cause = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
     asked = _question(spec, run, slot, event.at, cause)
     # RULE: what had the call begun were the rules of a process that is gone: today's are asked
-    return unspent(slot, evolve(asked, is_stale=True))
+    return begun_anew(slot, evolve(asked, is_stale=True))
 
 
 def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
@@ -175,6 +197,8 @@ def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) 
     attempt, most = event.attempt, max(1, spec.tools[slot.call.tool_name].retries.times)
     again = None if attempt > most else _again(slot, attempt, 1)
     cause = f"lost {attempt}", event.reason
+    # before the question, which would be outdated by it
+    run = labelled(run, spec.tools[slot.call.tool_name].labels)
     return with_slot(run, _lost(spec, run, slot, again, event.at, cause))
 
 
@@ -291,9 +315,9 @@ def _lost(  # noqa: PLR0917 - what is known of it
     name = slot.call.tool_name
     match spec.tools[name].on_unknown:
         case "rerun" if again is not None:
-            return unspent(slot, again)
+            return begun_anew(slot, again)
         case "rerun" | "ask":
-            return unspent(slot, _question(spec, run, slot, at, cause))
+            return begun_anew(slot, _question(spec, run, slot, at, cause))
         case "fail":
             text = wording.outcome_unknown(name, cause[1])
             return moved(slot, Faulted(ToolFault("unknown_outcome", text)))

@@ -20,10 +20,12 @@ from detent.core.machine.delegation import (
     inner_name,
     invocation_of,
     stopped_at_turn,
+    with_calls_inside,
 )
-from detent.core.machine.opening import Around, open_slots, with_call_ids
+from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.machine.questions import decided_by_human, expired, judged, revoked, rewritten
-from detent.core.machine.recovery import after_lookup, after_loss, resumed
+from detent.core.machine.recovery import after_lookup, after_loss, let_go, resumed
+from detent.core.machine.rejections import Around
 from detent.core.machine.turns import (
     BEGUN,
     after_failure,
@@ -153,9 +155,9 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None)
         case ToolRaised():
             return _on_tool_raised(spec, run, event)
         case ClockTicked():
-            return _on_clock_ticked(spec, run, event)
+            return let_go(spec, run, _on_clock_ticked(spec, run, event))
         case Judged():
-            return judged(spec, run, event)
+            return judged(spec, run, event, around)
         case CallRewritten():
             return rewritten(spec, run, event)
         case HumanDecided():
@@ -169,7 +171,7 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None)
         case HappenedInside():
             return _on_happened_inside(spec, run, event, around)
         case CancelRequested(reason):
-            return cut_short(spec, run, Cancelled(reason))
+            return let_go(spec, run, cut_short(spec, run, Cancelled(reason)))
         case MessageReceived():
             return spoken_to(run, event)
         case AnswerRejected():
@@ -298,8 +300,8 @@ def _on_happened_inside(
     if after is before:
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost
-    calls = run.calls_inside + after.calls - before.calls
-    run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)
+    run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
+    run = with_calls_inside(run, before, after)
     run = labelled(charged(run, before.spent, after.spent), after.labels)
     at = AgentRef(*slot.ref, event.tool_name)
     for done in after.decisions[len(before.decisions) :]:

@@ -19,6 +19,17 @@ from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 Amounts: TypeAlias = FrozenDict[str, float]
 """How much of each budget, by its name; a budget has no amount below zero."""
 NOTHING: Amounts = FrozenDict()
+_CALLS = "calls of "
+
+
+def calls_budget(tool_name: str) -> str:
+    """The budget of which each call of a tool takes one, however often it is begun."""
+    return f"{_CALLS}{tool_name}"
+
+
+def once(amounts: Amounts) -> Amounts:
+    """What of these a call takes once: of all else, each of its attempts takes as much again."""
+    return FrozenDict({name: x for name, x in amounts.items() if name.startswith(_CALLS)})
 
 
 @frozen

@@ -32,6 +32,8 @@ class Limits:
             and the model is told.
         max_rejections: how often a human is asked about a call of the same tool with the same
             arguments that was rejected each time. Then the model is told so at once.
+        max_tool_rejections: how often a human is asked about calls of the same tool, whatever its
+            arguments, who says no each time in a row. Then the model is told so at once.
         max_seconds: how long one `run` or `resume` may take. This limit does not wait for what was
             begun: its calls are given up.
         final_answer: when steps, tokens or cost are spent, ask the model one last time, without
@@ -51,6 +53,7 @@ class Limits:
     max_tool_calls: int | None = field(default=None, kw_only=True, validator=_MAY_BE_COUNT)
     max_calls_per_reply: int = field(default=128, kw_only=True, validator=_COUNT)
     max_rejections: int = field(default=3, kw_only=True, validator=_COUNT)
+    max_tool_rejections: int = field(default=10, kw_only=True, validator=_COUNT)
 
     def __attrs_post_init__(self) -> None:
         if self.max_cost is not None and self.price is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Generic, cast
@@ -11,6 +10,7 @@ from attrs import field, frozen
 from attrs.validators import ge
 
 from detent.core.chat.replies import SchemaMode
+from detent.core.codec.json_text import read_json
 from detent.core.schema.accepted_keywords import parts
 from detent.core.schema.conversion import ConversionError, convert
 from detent.core.schema.validation import faults
@@ -109,8 +109,8 @@ class AnswerType(Generic[T]):
         if len(inside) >= 2 * len(FENCE) and inside.startswith(FENCE) and inside.endswith(FENCE):
             text = inside[len(FENCE) : -len(FENCE)].removeprefix("json").strip()
         try:
-            answer = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            answer = read_json(text)
+        except ValueError as error:
             raise ConversionError([f"the answer is no JSON: {error}"]) from error
         self.read(answer)
         return frozen_mapping(answer)

@@ -21,6 +21,7 @@ from detent.core.run.approval import (
     DecisionRecord,
     FormerDecision,
     Grant,
+    once,
 )
 from detent.core.run.outcomes import Failed, Outcome
 from detent.core.run.refs import CallRef
@@ -186,10 +187,18 @@ def moved(slot: Slot, status: Status) -> Slot:
 def unspent(slot: Slot, status: Status) -> Slot:
     """The slot with another status, of a call that takes nothing until it is judged anew.
 
-    RULE: what was taken by one that had not begun is given back, by `with_spending`; what one that
-    had begun has taken stays spent, by `with_slot`, and what it takes then comes on top.
+    RULE: what it has taken, as it has not begun, is given back by `with_spending`.
     """
     return Slot(slot.ref, slot.call, status, slot.clearance)
+
+
+def begun_anew(slot: Slot, status: Status) -> Slot:
+    """The slot with another status, of a call that may have run and is judged anew.
+
+    RULE: what it has taken stays spent, by `with_slot`, and what it takes then comes on top, but
+    for what it takes `once`.
+    """
+    return Slot(slot.ref, slot.call, status, slot.clearance, once(slot.spends))
 
 
 OPEN: frozenset[type] = frozenset(get_args(Open))
@@ -269,7 +278,8 @@ class Run(Generic[S]):
     attempt of this turn with which the run last failed: once it is resumed, retries are counted
     from there. `decisions` are those that counted, `grants` the confirmations that count for
     further calls. `nonce` is drawn when the run begins: two runs of one id are not the same.
-    `calls_inside` counts the calls that agents inside have made. `started_by` says who has begun
+    `calls_inside` counts the calls that agents inside have made, by tool, as `tool_call_counts`
+    does those of its own model. `started_by` says who has begun
     it, `labels` what its tools have brought along: what the model makes from then on bears them.
     `spent` is what the calls take of budgets that have run or may run, those inside as well.
     `unread` is what users have said that the model has not been given yet.
@@ -290,7 +300,7 @@ class Run(Generic[S]):
     grants: tuple[Grant, ...] = ()
     given_up: int = 0
     nonce: str = ""
-    calls_inside: int = 0
+    calls_inside: FrozenDict[str, int] = field(factory=FrozenDict)
     started_by: str | None = None
     labels: tuple[str, ...] = ()
     spent: Amounts = NOTHING
@@ -299,7 +309,11 @@ class Run(Generic[S]):
     @property
     def calls(self) -> int:
         """How many calls of tools the models have made, this one's and those of agents inside."""
-        return sum(self.tool_call_counts.values()) + self.calls_inside
+        return sum(self.tool_call_counts.values()) + sum(self.calls_inside.values())
+
+    def calls_of(self, tool_name: str) -> int:
+        """As `calls`, of the tools of one name: whose agent they are, no cap asks."""
+        return self.tool_call_counts.get(tool_name, 0) + self.calls_inside.get(tool_name, 0)
 
     @property
     def messages(self) -> Sequence[ChatMessage]:

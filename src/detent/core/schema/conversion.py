@@ -239,7 +239,17 @@ def _row(make: Read, reads: Sequence[Read], value: Any) -> object:
 def _mapping(key: Read, item: Read, value: Any) -> object:
     entries = _required(value, "object").items()
     names = _parts((name, name, key) for name, _ in entries)
-    return dict(zip(names, _parts((name, x, item) for name, x in entries), strict=True))
+    made = dict(zip(names, _parts((name, x, item) for name, x in entries), strict=True))
+    if len(made) < len(names):  # of "1" and "1.0" one has won, and people were shown both
+        raise ValueError(f"has several names for one key: {_alike(names, value)}")
+    return made
+
+
+def _alike(keys: Iterable[object], names: Iterable[str]) -> str:
+    """The first two names that are read as one key."""
+    first: dict[object, str] = {}
+    pairs = ((first.setdefault(key, name), name) for key, name in zip(keys, names, strict=True))
+    return next(f"{short_json(a)} and {short_json(b)}" for a, b in pairs if a != b)
 
 
 def _record(kind: Any, known: Fields, value: Any) -> object:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from detent.core.schema.accepted_keywords import parts, parts_under
+from detent.core.schema.accepted_keywords import parts, parts_under, without
 from detent.core.schema.validation import pointer_parts, resolved
 
 Json: TypeAlias = dict[str, Any]
@@ -35,6 +35,36 @@ def without_properties(schema: Mapping[str, Any], hidden: Names) -> Json:
         else:
             projected.pop(keyword, None)
     return projected
+
+
+def without_defaults(schema: Mapping[str, Any], secret: Names) -> Json:
+    """The schema of an object that asks the same, and does not say the defaults of its `secret`s.
+
+    Nor those of their parts: which of these are secret, it does not say.
+    """
+    told: Json = {}
+    for keyword, rule in schema.items():
+        if keyword == "properties":
+            told[keyword] = {n: _bare(one) if n in secret else one for n, one in rule.items()}
+        elif keyword == "default":
+            told[keyword] = _less(rule, secret)
+        elif keyword in ("allOf", "anyOf", "oneOf"):
+            told[keyword] = [_untold(one, secret) for one in rule]
+        elif keyword in DEFINITIONS:
+            own = {n: one for n, one in schema.get("properties", {}).items() if n in secret}
+            used = _used({keyword: rule, "properties": own}, keyword)
+            told[keyword] = {n: _bare(one) if n in used else one for n, one in rule.items()}
+        else:
+            told[keyword] = rule
+    return told
+
+
+def _untold(schema: Any, secret: Names) -> Any:
+    return schema if isinstance(schema, bool) else without_defaults(schema, secret)
+
+
+def _bare(schema: Any) -> Any:
+    return without(schema, lambda keyword, rule: keyword == "default")
 
 
 def property_names(schema: Mapping[str, Any]) -> Names:

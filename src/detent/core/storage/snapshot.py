@@ -285,8 +285,9 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
 
 def _counted(run: Run[Any]) -> Iterator[float]:
     """What a run knows of how often, and how much."""
-    yield from (run.turn, run.cost, run.calls_inside, run.invalid_answers, run.given_up)
-    yield from (*astuple(run.usage), *run.tool_call_counts.values(), *run.spent.values())
+    yield from (run.turn, run.cost, run.invalid_answers, run.given_up)
+    yield from (*astuple(run.usage), *run.tool_call_counts.values(), *run.calls_inside.values())
+    yield from run.spent.values()
     yield getattr(run.phase, "attempt", 0)
     for slot in run.slots:
         yield from (getattr(slot.status, "attempt", 0), *slot.spends.values())

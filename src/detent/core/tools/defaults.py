@@ -40,7 +40,7 @@ def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
 
 
 def _filled(call: ToolCall, tool: Tool) -> dict[str, Any]:
-    schema = tool.spec.parameters
+    schema = tool.accepted
     return cast("dict[str, Any]", _Filling(schema).filled(thaw(call.arguments), schema))
 
 

@@ -92,7 +92,8 @@ class Tool:
             is merged into the state; without a source the whole result.
         timeout_s: seconds that one attempt may take; None is no limit.
         retries: what happens after a failed attempt; a number is that many more attempts.
-        max_calls: how often a model may call it in one run; None is no limit. One more is not run.
+        max_calls: how often models may call it in one run; None is no limit. One more is not run.
+            What agents inside call by its name counts as well.
         on_unknown: what happens to a call whose process ended before it was known how it went:
             "ask" a human, "rerun" it, "fail", or a function that looks it up; see `OnUnknown`.
         labels: what its results bring along, "untrusted" say: the run bears it from then on, and
@@ -192,11 +193,23 @@ class Tool:
         return FrozenDict(readers)
 
     @cached_property
-    def spec(self) -> ToolSpec:
-        """The tool as the model sees it."""
+    def accepted(self) -> FrozenDict[str, Any]:
+        """The schema of what a model may send, with what stands for that which it leaves out.
+
+        RULE: it fills calls in. Whoever is shown a schema is shown that of `spec`.
+        """
         # some providers refuse an object without properties, which JSON Schema allows
         schema = {"type": "object", "properties": {}, **self.parameters}
-        visible = _projected(self, schema) if self.hidden else schema
+        return frozen_mapping(_projected(self, schema) if self.hidden else schema)
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """The tool as models and people see it: without the defaults that are secret."""
+        visible: Mapping[str, Any] = self.accepted
+        if self.masked and self.has_schema_defaults:
+            from detent.core.schema.projection import without_defaults  # with the first secret
+
+            visible = without_defaults(visible, self.masked)
         return ToolSpec(self.name, self.description, visible, self.masked)
 
     @cached_property

@@ -41,6 +41,11 @@ def no_calls_left(what: str, most: int) -> str:
     return f"{what} may be called {most:,} times, and was. Answer without it."
 
 
+def people_refuse(times: int) -> str:
+    """People have said no to so many calls of a tool that they are not asked any more."""
+    return f"people have refused the last {times:,} calls of it. Go on without it."
+
+
 def tool_raised(name: str, arguments: Mapping[str, object], error: str) -> str:
     """A tool began, and failed. `arguments` are masked, `error` is redacted."""
     return f"Failed to invoke Tool `{name}` with parameters {arguments}. Error: {error}"

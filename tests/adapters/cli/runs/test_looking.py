@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import time
 import types
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import pytest
@@ -23,6 +24,7 @@ from detent import (
     Price,
     Prices,
     ScriptedChatGenerator,
+    SecretParameter,
     SQLiteJournal,
     ToolCall,
     tool,
@@ -395,3 +397,52 @@ def test_a_password_in_the_place_of_a_store_is_not_shown(monkeypatch: pytest.Mon
         ctx.set_parameter_source("store", ParameterSource.COMMANDLINE)
         note_place(ctx, {"store": "postgresql://me:secret@db/runs"})
         assert place_words(app=True) == " --store 'postgresql://***@db/runs'"
+
+
+@tool(name="pay")
+def pay_with_receipt(amount: int, pin: Annotated[str, SecretParameter] = "") -> str:
+    """Pay, and write a receipt."""
+    return f"paid {amount}, with a receipt"
+
+
+def test_a_question_of_another_release_is_named_with_what_is_to_be_done(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That nobody is waited for would be untrue: the run waits, and this release asks anew."""
+    the_app = app(monkeypatch, said(text="Paid."), tools=[look, pay_with_receipt])
+    place = ("--store", path, "--app", the_app)
+    command = f"detent runs resume order-1 --store {path} --app {the_app}"
+
+    shown = call("pending", *place)
+    assert "order-1  waits by a question of another release of its agent" in shown.stdout
+    assert "changed: pay: the tool itself has changed" in shown.stdout
+    assert f"to have it put anew: {command}" in shown.stdout
+    assert "Nobody is waited for" not in shown.stderr
+    found = document("pending", "order-1", *place)
+    assert (found["pending"], found["outdated"][0]["run_id"]) == ([], "order-1")
+    refused = call("decide", "order-1", "--confirm", "--unseen", *place, code=4).stderr
+    assert f"to have it put anew: {command}" in refused
+
+    call(*shlex.split(command)[2:], code=3)
+    (asked,) = document("pending", *place)["pending"]
+    assert "the tool itself has changed" in asked["changed"]
+
+
+def test_a_run_that_this_release_cannot_follow_hides_no_other(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and the questions of the others are shown."""
+
+    @tool(name="pay")
+    def pay_by_name(name: str) -> str:
+        """Pay somebody."""
+        return name
+
+    asked = said(ToolCall("pay", {"name": "Bob"}))
+    begin(SQLiteJournal(path), "new", asked, tools=[pay_by_name])
+    place = ("--store", path, "--app", app(monkeypatch, tools=[look, pay_by_name]))
+
+    shown = call("pending", *place)
+
+    assert "new  pay" in shown.stdout
+    assert "order-1 is left out: " in shown.stderr

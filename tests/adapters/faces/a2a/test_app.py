@@ -577,7 +577,7 @@ HELLO = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Hi"}]}
         (rpc({}, "GetExtendedAgentCard"), "1.0", -32007),
         (rpc({"contextId": "c", "pageToken": "9" * 5000}, "ListTasks"), "1.0", -32602),
         (rpc({"contextId": "c", "pageToken": "-5"}, "ListTasks"), "1.0", -32602),
-        (rpc({"message": {**HELLO, "parts": [{"data": {"a": 1e999}}]}}), "1.0", -32602),
+        (rpc({"message": {**HELLO, "parts": [{"data": {"a": 1e999}}]}}), "1.0", "not_json"),
     ],
 )
 def test_garbage_starts_nothing(sent: Any, version: str, code: str | int) -> None:

@@ -313,6 +313,12 @@ def test_arguments_that_are_no_object_are_unreadable() -> None:
     assert reply(call("a", [1])).message.tool_calls == (ToolCall("a", unreadable="[1]"),)
 
 
+def test_arguments_with_a_number_that_json_has_not_are_unreadable() -> None:
+    """They could never be sent again."""
+    made = reply('{"name": "a", "arguments": {"x": 1e999}}')
+    assert made.message.tool_calls == (ToolCall("a", unreadable='{"x": 1e999}'),)
+
+
 def test_arguments_can_be_encoded() -> None:
     """Half of a pair of surrogates in them is replaced."""
     (made,) = reply(call("a", {"x": ["\ud83d", "😀"]}, escaped)).message.tool_calls

@@ -33,7 +33,11 @@ DEEP = '{"a": ' * 101 + "1" + "}" * 101
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": ', "[1]", '"x"', "4", "NaN", '{"a": NaN}', "oops", "[" * 100_000, DEEP]
+    "text",
+    [
+        *('{"a": ', "[1]", '"x"', "4", "NaN", '{"a": NaN}', '{"a": [1e999]}', "oops"),
+        *("[" * 100_000, DEEP),
+    ],
 )
 def test_arguments_that_are_no_json_object_are_none(text: str) -> None:
     """Nor do they exhaust the stack."""

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import code as console
+import cProfile
+import gc
+import pkgutil
+import subprocess
 import sys
+import timeit as timer
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial, wraps
 from operator import attrgetter, methodcaller
+from pickle import loads
+from pydoc import locate
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -25,7 +34,7 @@ from detent import (
     create_tool_from_function,
     on_exit,
 )
-from detent.adapters.testing.proofs.functions import behind, called_by
+from detent.adapters.testing.proofs.functions import behind, called_by, finds_unseen
 from detent.approvals import Allow, Ask
 from detent.core.control.hooks import HookError
 from detent.machine import Run, RunTool, ToolFault, ToolRaised, ToolReturned
@@ -327,11 +336,42 @@ def by_a_generator(amount: int) -> int:
     return int(next(NEXT_WAY)(amount))
 
 
+class ByMeta(type):
+    """Makes no instance, and has whatever is asked for."""
+
+    def __call__(cls, amount: int) -> int:  # noqa: D102 - as it says
+        return helped(amount)
+
+
+class ByMetaName(type):
+    """The same by a name."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return helped
+
+
+class Made(metaclass=ByMeta):
+    """Is made by its class's own class."""
+
+
+class Found(metaclass=ByMetaName):
+    """Is asked by its class's own class."""
+
+
+def by_a_metaclass(amount: int) -> Any:
+    return Made(amount)  # type: ignore[call-arg]  # its class's own class takes it
+
+
+def by_a_name_of_a_metaclass(amount: int) -> Any:
+    return Found.anything(amount)
+
+
 BY_PARTIAL = partial(handed_on, helped)
 CALLERS = [
     *(in_a_list, in_a_function, by_default, by_its_module, by_an_import, by_a_class, BANK),
     *(by_a_block, by_a_generator, by_a_table, BY_PARTIAL, wrapped),
     *(by_a_queue, by_a_property, by_a_property_once),
+    *(by_a_metaclass, by_a_name_of_a_metaclass),
     partial(handed_on, way={"it": (helped,)}),
 ]
 
@@ -344,6 +384,28 @@ def test_whatever_way_a_tool_calls_another_one_it_is_refused(caller: Any) -> Non
 
     with pytest.raises(ValueError, match=r"a function that \['other'\] calls by itself"):
         small(agent_with(tools=(PAY, other)), never_runs_unapproved("pay"))
+
+
+def by_imports_of_its_own(amount: int) -> Any:
+    def inner() -> Any:
+        from runpy import run_path as play
+
+        return play("hel" + "ped")
+
+    return inner()
+
+
+class Order:
+    """Has attributes that are also modules of Python."""
+
+    code, profile, trace = "A", "B", "C"
+
+
+ORDER = Order()
+
+
+def by_words_that_are_modules_too(amount: int) -> str:
+    return ORDER.code + ORDER.profile + ORDER.trace
 
 
 class Evaluator:
@@ -366,6 +428,18 @@ UNSEEN: list[Callable[[int], Any]] = [
     lambda amount: methodcaller("hel" + "ped", amount)(NAMED),
     lambda amount: sys._getframe().f_globals["hel" + "ped"](amount + 1),
     lambda amount: by_a_class.__globals__["hel" + "ped"](amount + 1),
+    lambda amount: list(sys.modules.values())[amount],
+    lambda amount: object.__subclasses__()[amount](),
+    lambda amount: pkgutil.resolve_name("hel" + "ped")(amount + 1),
+    lambda amount: locate("hel" + "ped"),
+    lambda amount: timer.timeit("hel" + "ped()", number=amount),
+    lambda amount: cProfile.run("hel" + "ped()", sort=amount),
+    lambda amount: loads(b"hel" + b"ped"),  # noqa: S301 - on purpose
+    lambda amount: gc.get_objects()[amount],
+    lambda amount: FunctionType(by_a_class.__code__, {})(amount + 1),
+    lambda amount: subprocess.run(["hel" + "ped"], check=True),
+    lambda amount: console.InteractiveInterpreter().runsource("hel" + "ped()"),
+    by_imports_of_its_own,
 ]
 
 
@@ -377,6 +451,12 @@ def test_what_a_tool_finds_by_itself_cannot_be_seen(computed: Any) -> None:
 
     with pytest.raises(ValueError, match=r"cannot be proved: \['computed'\] runs code"):
         small(agent_with(tools=(PAY, other)), never_runs_unapproved("pay"))
+
+
+def test_an_attribute_that_is_also_the_name_of_a_module_is_none() -> None:
+    """The words are those of anybody."""
+    schema = {"type": "object", "properties": {"amount": {"type": "integer"}}}
+    assert not finds_unseen(Tool("words", "Say it.", schema, by_words_that_are_modules_too))
 
 
 def test_the_method_of_an_object_is_that_of_no_other_one() -> None:

@@ -25,6 +25,7 @@ from detent import (
     ChatMessage,
     Confirmed,
     Limits,
+    Reply,
     State,
     tool,
 )
@@ -174,6 +175,27 @@ def test_runs_end_in_every_way(outcome: type[Any] | None) -> None:
 def test_a_run_is_given(run: Run[State]) -> None:
     """A property of whatever has happened: nothing is owed to a run that has ended."""
     assert (due(AGENT.spec, run) == ()) == isinstance(run.phase, Done)
+
+
+@tool
+def look_for(what: str) -> Reply | None:
+    """Find it, and write down where."""
+    return None
+
+
+@tool
+def store(what: str) -> Reply:
+    """Store it."""
+    return Reply("stored")
+
+
+FINDER: Agent[Any] = Agent(chat_generator=ScriptedChatGenerator(), tools=[look_for, store])
+
+
+@given_run(FINDER)
+def test_tools_may_return_what_writes_to_the_state(run: Run[State]) -> None:
+    """Which keys it writes to no type says; the model is told something."""
+    assert (due(FINDER.spec, run) == ()) == isinstance(run.phase, Done)
 
 
 @given(agents())

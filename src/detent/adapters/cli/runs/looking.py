@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
 from attrs import asdict
 from rich.console import Console
 
-from detent.adapters.cli.endings import NOT_FOUND, ending
+from detent.adapters.cli.endings import NOT_FOUND, REFUSED, ending
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
 from detent.adapters.cli.runs.hints import place_words
@@ -32,9 +34,11 @@ from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.confirmation.console import argument_label
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import Story, story_of
+from detent.core.codec.json_text import read_json
+from detent.core.errors import StoredDataError
 from detent.ports.journal import Journal
 from detent.ports.listing import RunQuery, StoredRun
-from detent.ports.pending import PendingCall
+from detent.ports.pending import OutdatedQuestionError, PendingCall, describe_outdated
 
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
 NOBODY = "somebody to resume it"
@@ -97,7 +101,7 @@ def _row(run: StoredRun, store: Journal) -> list[str]:
 
 def _cursor(text: str | None) -> Any:
     try:
-        return None if text is None else json.loads(text)
+        return None if text is None else read_json(text)
     except ValueError as error:
         raise click.UsageError("--after is the `next` of a page, as JSON: '[time, id]'") from error
 
@@ -118,7 +122,7 @@ def pending(
     """
     if run_id is None and isinstance(store, RemoteHost):
         found = [_of_host(question) for question in store.pending(limit)]
-        _put_pending(found, name_of(store), as_json=as_json)
+        _put_pending(found, store, as_json=as_json)
         return
     if run_id is not None:
         ids = [run_named(store, run_id)]
@@ -126,8 +130,17 @@ def pending(
         ids = [run.run_id for run in store.runs(RunQuery("waiting", limit=limit))]
         busy = (run for run in every_run(store, RunQuery("running")) if run.pending)
         ids += [run.run_id for run, _ in zip(busy, range(limit - len(ids)), strict=False)]
-    found = [question for each in ids for question in _waiting(store, each, app)]
-    _put_pending(found, name_of(store), as_json=as_json)
+    found, outdated = list[dict[str, Any]](), list[OutdatedQuestionError]()
+    for each in ids:
+        try:
+            found += _waiting(store, each, app)
+        except OutdatedQuestionError as error:
+            outdated.append(error)
+        except StoredDataError as error:
+            if run_id is not None:
+                raise
+            say(f"{each} is left out: {error}")
+    _put_pending(found, store, outdated, as_json=as_json)
 
 
 def _of_host(question: dict[str, Any]) -> dict[str, Any]:
@@ -135,13 +148,21 @@ def _of_host(question: dict[str, Any]) -> dict[str, Any]:
     return {**question["call"], "agent": question["agent"], "asked_at": question["cursor"][0]}
 
 
-def _put_pending(found: list[dict[str, Any]], where: str, *, as_json: bool) -> None:
+def _put_pending(
+    found: list[dict[str, Any]],
+    store: Journal,
+    outdated: Sequence[OutdatedQuestionError] = (),
+    *,
+    as_json: bool,
+) -> None:
     """What waits, and how one goes on from there."""
     if as_json:
-        put_json({"pending": found})
+        runs = [{"run_id": one.run_id, "questions": [*one.questions]} for one in outdated]
+        put_json({"pending": found, "outdated": runs})
         return
-    if not found:
-        say(f"Nobody is waited for in {where}.")
+    put_lines([line for error in outdated for line in _outdated(error, store)])
+    if not (found or outdated):
+        say(f"Nobody is waited for in {name_of(store)}.")
     put_lines([line for question in found for line in _question(question)])
     if found:
         run_id, where = shlex.quote(found[0]["run_id"]), place_words(app=True)
@@ -152,6 +173,33 @@ def _put_pending(found: list[dict[str, Any]], where: str, *, as_json: bool) -> N
         else:
             command = f"detent runs pending {run_id}{where} --app module:name"
             say(f"To decide, its agent's code is needed: {command} shows all that is asked")
+
+
+def _outdated(error: OutdatedQuestionError, store: Journal) -> list[Line]:
+    """A run that waits by a question which nobody can answer, and what is to be done."""
+    rows = [
+        (f"{error.run_id}  waits by a question of another release of its agent", "bold yellow"),
+        (f"  changed: {describe_outdated(error.questions)}", ""),
+        (f"  to have it put anew: {_way_to_ask_anew(error.run_id, store)}", ""),
+    ]
+    return [*((one_row(text), style) for text, style in rows), ("", "")]
+
+
+@contextmanager
+def told_if_outdated(store: Journal) -> Generator[None]:
+    """A question of another release ends the command, and it is said how it is put anew."""
+    try:
+        yield
+    except OutdatedQuestionError as error:
+        text = "\n".join(one_row(text) for text, _ in _outdated(error, store)).rstrip()
+        raise ending(text, REFUSED) from error
+
+
+def _way_to_ask_anew(run_id: str, store: Journal) -> str:
+    """How a run is made to ask by the tools that are here: a command, where no host does it."""
+    if isinstance(store, RemoteHost):
+        return "the host does it, look again in a moment"
+    return f"detent runs resume {shlex.quote(run_id)}{place_words(app=True)}"
 
 
 def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any]]:

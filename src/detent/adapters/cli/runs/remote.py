@@ -20,9 +20,10 @@ from attrs import asdict, frozen
 
 from detent.adapters.cli.endings import FAILED, NOT_FOUND, REFUSED, ending
 from detent.core.control.decisions import ToolExecutionDecision
+from detent.core.machine.binding import OutdatedQuestion
 from detent.ports.journal import Checkpoint, Entry, RunNotFoundError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
-from detent.ports.pending import PendingCall
+from detent.ports.pending import OutdatedQuestionError, PendingCall
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -105,10 +106,17 @@ class RemoteHost:
         """What waits in a run.
 
         Raises:
+            OutdatedQuestionError: only what the host is about to ask anew.
             RunNotFoundError: there is no such run.
         """
         found = self._get(f"run/{_segment(run_id)}")
         calls = tuple(map(PendingCall.from_dict, found["pending"]))
+        outdated = [
+            OutdatedQuestion(one["tool_name"], tuple(one["changes"]), tuple(one["agents"]))
+            for one in found.get("outdated", ())  # an older host does not say
+        ]
+        if outdated and not calls:
+            raise OutdatedQuestionError(run_id, outdated)
         return Waiting(calls, frozenset(found["tools"]).union(call.tool_name for call in calls))
 
     def agent_of(self, run_id: str) -> str:

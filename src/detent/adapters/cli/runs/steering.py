@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import shlex
 import sys
 import time
@@ -26,6 +25,7 @@ from detent.adapters.cli.runs.looking import (
     one_row,
     question_lines,
     required_story,
+    told_if_outdated,
 )
 from detent.adapters.cli.runs.options import (
     app_option,
@@ -44,6 +44,7 @@ from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import SEALED, Story
 from detent.adapters.system.terminal import drop_typed_keys
 from detent.core.chat.messages import ChatMessage
+from detent.core.codec.json_text import read_json
 from detent.core.codec.own_values import dump
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES
@@ -91,7 +92,8 @@ def decide(
         _decide_over(store, name, call, options, as_json=as_json)
         return
     agent = agent_for(app, required_story(store, name).agent, store, "decide about")
-    waiting = agent.pending(name)
+    with told_if_outdated(store):
+        waiting = agent.pending(name)
     pending = _pending_call(waiting, name, call, agent.spec.tools, store)
     decision = _decision(pending, options, as_json=as_json)
     left = agent.decide(name, decision)
@@ -104,7 +106,8 @@ def _decide_over(
     """Decide at a host, which knows by the token who it is, and goes on with the run."""
     if options["by"] is not None:
         raise click.UsageError("--by is for a store: a host knows who you are by your token")
-    waiting = host.waiting(run_id)
+    with told_if_outdated(host):
+        waiting = host.waiting(run_id)
     pending = _pending_call(waiting.calls, run_id, call, waiting.tools, host)
     by = host.decide(run_id, _decision(pending, options, as_json=as_json))
     left = [each for each in host.waiting(run_id).calls if each.digest != pending.digest]
@@ -218,7 +221,7 @@ def _decision(
 def _arguments(pending: PendingCall, text: str) -> dict[str, Any]:
     """All arguments: the changed, and of the others a secret one as the mask that stands for it."""
     try:
-        changed = json.loads(text)
+        changed = read_json(text)
     except ValueError as error:
         raise click.UsageError(f"--modify is an object of JSON: {error}") from error
     if not isinstance(changed, dict):

@@ -30,6 +30,7 @@ from google.protobuf.struct_pb2 import Value
 
 from detent.adapters.faces.a2a.faults import A2AAgentError
 from detent.adapters.faces.answers import ask_person
+from detent.core.codec.json_text import read_json
 from detent.ports.confirmation import ConfirmationUI
 
 ANSWER_BYTES = 16 * 1024 * 1024
@@ -247,8 +248,8 @@ def _question(part: Part) -> Mapping[str, Any] | None:
         return None
     match MessageToDict(part.data):
         case {"kind": "detent/question", "digest": str(), "arguments": str(text)} as found:
-            with suppress(ValueError, RecursionError):
-                arguments = json.loads(text)
+            with suppress(ValueError):
+                arguments = read_json(text)
                 return {**found, "arguments": arguments} if isinstance(arguments, dict) else None
         case _:
             pass

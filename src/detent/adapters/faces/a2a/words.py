@@ -91,11 +91,7 @@ def said_in(message: Message) -> tuple[str, Answers]:
 
 
 def _answer(data: Value) -> tuple[str, Mapping[str, Any]]:
-    try:
-        text = json.dumps(MessageToDict(data))
-    except ValueError:
-        raise InvalidParamsError("a number of the answer has no end") from None
-    match json.loads(text, parse_float=_number):
+    match json.loads(json.dumps(MessageToDict(data)), parse_float=_number):
         case {"digest": str(digest), "approved": bool()} as answer:
             return digest, cast("Mapping[str, Any]", answer)
         case _:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from detent.adapters.faces.entrance import ThreadOf, own_threads
 from detent.adapters.web.people import Person
+from detent.core.codec.json_text import read_json
 from detent.ports.hosting import Host
 
 if TYPE_CHECKING:
@@ -124,8 +125,8 @@ class Lines:
                 _log.error("a message has more than %d bytes: the connection ends", MESSAGE_BYTES)
                 return None
             try:
-                message = json.loads(line)
-            except (ValueError, RecursionError):
+                message = read_json(line)
+            except ValueError:
                 message = None
             if isinstance(message, dict) and isinstance(message.get("method", ""), str):
                 return message

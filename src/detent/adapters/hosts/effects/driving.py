@@ -15,7 +15,7 @@ from detent.adapters.hosts.effects.contract import new_run
 from detent.adapters.hosts.effects.inside import Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions, versions_of
-from detent.adapters.hosts.faults import Faults
+from detent.adapters.hosts.faults import TELL_S, Faults
 from detent.adapters.hosts.legs import AnyHandle
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.people import People, Spoken
@@ -130,7 +130,8 @@ class EffectsDriving:
 
     async def _begun(self, given: Json) -> None:
         try:
-            await self._engine.begin(given, is_again=False)
+            async with asyncio.timeout(TELL_S):
+                await self._engine.begin(given, is_again=False)
         except Exception as error:  # noqa: BLE001 - an engine that is away comes back
             name = type(error).__name__
             LOGGER.warning("the engine could not be told of run %s: %s", given["run_id"], name)

@@ -19,10 +19,11 @@ def rules_fingerprint(spec: AgentSpec[Any]) -> str:
     """
     limits, output = spec.limits, spec.output
     bounds = (limits.max_agent_steps, limits.max_tokens, limits.max_cost, limits.max_seconds)
-    calls = (limits.max_tool_calls, limits.max_calls_per_reply, limits.max_rejections)
+    calls = (limits.max_tool_calls, limits.max_calls_per_reply)
+    noes = (limits.max_rejections, limits.max_tool_rejections)
     return hashed(
         sorted(spec.exit_conditions),
-        (bounds, calls, limits.final_answer),
+        (bounds, calls, noes, limits.final_answer),
         (spec.model_retries.times, spec.fail_on_tool_fault),
         None if output is None else (output.name, output.schema, output.tries, output.native),
         {name: (key.type_name, key.handler) for name, key in spec.state.fields.items()},

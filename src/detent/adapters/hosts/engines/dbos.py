@@ -17,7 +17,7 @@ from uuid import uuid4
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.effects.driving import HistoryKeeper
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
-from detent.adapters.hosts.engines.dbos_process import VERSION, launch
+from detent.adapters.hosts.engines.dbos_process import VERSION, launch, waits_for_database
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import (
     EngineHost,
@@ -140,7 +140,8 @@ class DBOSHost(EngineHost):
         )
 
     async def _wake(self, wake: Wake) -> None:
-        assert self._client is not None  # noqa: S101 - it is open
+        if self._client is None:  # it has ended, and a leg has not: the next look finds its run
+            return
         options: EnqueueOptions = {
             "queue_name": self._queue,
             "workflow_name": WORKFLOW,
@@ -151,8 +152,20 @@ class DBOSHost(EngineHost):
             options["delay_seconds"] = max(0.0, wake.at - self._clock.now())
         await self._client.enqueue_async(options, wake.run_id)
 
+    async def close(self) -> None:
+        """End at the next place where nothing is lost; see `EngineHost.close`.
+
+        Where the database of DBOS is gone, it is not waited for longer than what is at work.
+        """
+        closing = asyncio.create_task(super().close())
+        await asyncio.wait([closing], timeout=self._drain_s + END_S)
+        while not (closing.done() or waits_for_database()):
+            await asyncio.wait([closing], timeout=1)
+        if closing.done():
+            await closing
+        self.is_held = waits_for_database()
+
     async def _disconnect(self) -> None:
-        client, self._client = self._client, None
         if self._works:
             from dbos import DBOS
 
@@ -160,6 +173,8 @@ class DBOSHost(EngineHost):
             await asyncio.to_thread(
                 DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=wait_s
             )
+        # RULE: not before. The legs that have just ended have their runs handed on by it.
+        client, self._client = self._client, None
         if client is not None:
             await asyncio.to_thread(client.destroy)
 

@@ -41,6 +41,8 @@ SAY_S = 10.0
 """How long a word waits for a worker to hear it."""
 ANSWER_S = 1.0
 """How long an answer is waited for until it is looked whether anybody is there to give it."""
+LEAVE_S = 2.0
+"""How long an execution tries to say that it has left. Unless it can, people are asked of tools."""
 BUSY_S = 0.2
 """How far apart the looks are at a run that another worker is just leaving."""
 ENDED = frozenset({"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"})
@@ -142,7 +144,7 @@ class DBOSEffects:
             await inside.follow()
             await engine.answer()
         except BaseException:
-            if engine is not None and not self._is_ending:
+            if engine is not None:
                 await self._here(self._left(workflow_id, engine.left()))
             raise
         finally:
@@ -204,7 +206,8 @@ class DBOSEffects:
     async def _left(self, workflow_id: str, left: Json) -> None:
         """An execution leaves a run: whoever has it now hears that."""
         try:
-            await self._client.send_async(workflow_id, left, TOPIC)
+            async with asyncio.timeout(LEAVE_S):
+                await self._client.send_async(workflow_id, left, TOPIC)
         except Exception as error:  # noqa: BLE001 - people are asked about what is lost, then
             LOGGER.warning("run %s could not be left: %s", workflow_id, type(error).__name__)
 
@@ -215,8 +218,10 @@ class DBOSEffects:
             await self._outside.drained(self._drain_s)
             for task, loop in list(self._following.items()):
                 loop.call_soon_threadsafe(task.cancel)
-            while self._following:  # noqa: ASYNC110 - they are in another event loop
-                await asyncio.sleep(0.01)
+            with suppress(TimeoutError):  # where the database is gone, nobody hears of the end
+                async with asyncio.timeout(2 * LEAVE_S):
+                    while self._following:  # noqa: ASYNC110 - they are in another event loop
+                        await asyncio.sleep(0.01)
             await asyncio.to_thread(
                 dbos.DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=1
             )

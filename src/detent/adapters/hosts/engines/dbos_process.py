@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 VERSION = "detent"
 """One version for all: what is queued says itself by which rules it goes on."""
+
+RETRIES = "_sys_db.py"
+"""The module of DBOS in which threads try again and again, by a function called wrapper."""
 
 
 def launch(
@@ -42,3 +46,18 @@ def launch(
         polling_interval_sec=poll_s,
         on_conflict="always_update",
     )
+
+
+def waits_for_database() -> bool:
+    """Whether a thread of DBOS goes on trying to reach its database, though DBOS is destroyed.
+
+    It does so for ever, nobody can end it, and Python waits for it before the process ends.
+    """
+    for frame in sys._current_frames().values():  # noqa: SLF001 - as its documentation shows
+        at = frame
+        while at is not None:
+            code = at.f_code
+            if code.co_name == "wrapper" and code.co_filename.endswith(RETRIES):
+                return True
+            at = at.f_back  # type: ignore[assignment]
+    return False

@@ -16,7 +16,7 @@ from attrs import frozen
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.hosts.channels import Channels
-from detent.adapters.hosts.faults import Faults
+from detent.adapters.hosts.faults import TELL_S, Faults
 from detent.adapters.hosts.legs import AnyHandle, drive, halt, tell
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.reading import Reading
@@ -89,11 +89,16 @@ class EngineDriving:
         await self.go_on(run)
 
     async def go_on(self, run: StoredRun, at: float | None = None, *, each_s: int = 1) -> None:
-        """Have a worker go on with a run. Where the engine is away, the next look does so."""
+        """Have a worker go on with a run. Where the engine is away, the next look does so.
+
+        RULE: the run is stored, so who has begun it waits no longer than `TELL_S` for an engine.
+        The clients of some try again by themselves for ten seconds and more.
+        """
         second = int((self._clock.now() if at is None else at) // each_s) * each_s
         wake = Wake(run.run_id, f"{run.run_id}@{run.length}@{second}", at)
         try:
-            await self._wake(wake)
+            async with asyncio.timeout(TELL_S):
+                await self._wake(wake)
         except Exception as error:  # noqa: BLE001 - an engine that is away comes back
             name = type(error).__name__
             LOGGER.warning("the engine could not be told of run %s: %s", run.run_id, name)

@@ -117,9 +117,9 @@ class EngineHost(StoredHost):
             parts = (self._reading, self._channels, looks, self._wake, self._clock)
             self._way = self._driving = driving = EngineDriving(*parts)
             await self._connect(driving.leg if self._works else None)
-        if self._works:
-            looking = looks.for_ever(self._way.look)
-            self._looking = asyncio.create_task(looking, name="detent host")
+        look = self._way.look if self._works else looks.reached
+        looking = looks.for_ever(look, self._reading.sweep(self._clock).look)
+        self._looking = asyncio.create_task(looking, name="detent host")
         return self._way
 
     async def _open_effects(self, looks: Looks) -> EffectsDriving:
@@ -177,5 +177,6 @@ class EngineHost(StoredHost):
     def health(self) -> HostHealth:
         """How it is. What waits for a place waits in the engine, and is not counted here."""
         driving = self._way
-        is_ready = self._is_open and (not self._works or driving.looks.are_recent)
-        return HostHealth(is_ready, driving.running, 0, driving.texts())
+        is_ready = self._is_open and driving.looks.are_recent
+        faults = {**self._reading.unreadable.texts(), **driving.texts()}
+        return HostHealth(is_ready, driving.running, 0, faults)

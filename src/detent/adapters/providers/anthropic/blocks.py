@@ -17,6 +17,7 @@ from detent.adapters.providers.meaning.parts import Opaque, Part, Said, without
 from detent.adapters.providers.meaning.server_tools import server_tool_begun
 from detent.adapters.providers.meaning.wire import read_arguments
 from detent.core.chat.messages import ReasoningContent, ToolCall
+from detent.core.codec.json_text import is_finite
 from detent.ports.chat import StreamingChunk, ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
@@ -107,7 +108,8 @@ class Block:
         """
         if written := self._joined_arguments():
             return read_arguments(written, cut=cut)
-        return None if cut else self.start.get("input") or {}
+        whole = self.start.get("input") or {}
+        return whole if not cut and is_finite(whole) else None
 
     def _whole(self) -> dict[str, Any]:
         whole = given_only(self.start)

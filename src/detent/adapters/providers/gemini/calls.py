@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from detent.core.chat.messages import ToolCall
+from detent.core.codec.json_text import is_finite
 from detent.ports.chat import ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
@@ -46,7 +47,8 @@ class Call:
 
     def reply_part(self) -> ToolCall:
         """The call as it is now; if more should have come, it cannot be run."""
-        is_whole = isinstance(self.arguments, dict) and not self.open
+        is_object = isinstance(self.arguments, dict) and is_finite(self.arguments)
+        is_whole = is_object and not self.open
         arguments = self.arguments if is_whole else {}
         unreadable = None if is_whole else json.dumps(whole(self.arguments))
         call_id = self.extra.get("id")

@@ -26,6 +26,7 @@ from detent.adapters.providers.http.payloads import (
 )
 from detent.core.chat.messages import Citation
 from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.core.codec.json_text import is_finite
 from detent.ports.chat import StreamingChunk
 
 MAX_ERROR_BYTES = 1024 * 1024
@@ -198,7 +199,8 @@ class Answer:
         if self._failure is not None:
             return Failure(self._failure)
         try:
-            return self._fold.finish(ended=self._payloads.ended)
+            result = self._fold.finish(ended=self._payloads.ended)
+            return result.map(_with_finite_data)
         except MALFORMED as error:
             return Failure(self._malformed(error))
 
@@ -237,3 +239,12 @@ class Answer:
             status=failure.status or self._status,
             request_id=self._redact(failure.request_id or request_id(self._headers) or "") or None,
         )
+
+
+def _with_finite_data(reply: ChatReply) -> ChatReply:
+    """The reply. Raises ValueError where what is given back to the provider could not be sent."""
+    message = reply.message
+    own = (message.meta, *(getattr(part, "extra", None) for part in message.content))
+    if not is_finite(own):
+        raise ValueError("a number in it is none of JSON that can be sent back")
+    return reply

@@ -17,6 +17,7 @@ from returns.result import Failure, Result, Success
 from detent.adapters.providers.local.encode import Form, Request
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, FailureCause, FinishReason, ModelFailure, Usage
+from detent.core.codec.json_text import read_json
 from detent.ports.chat import StreamingChunk, ToolCallDelta
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
@@ -227,7 +228,7 @@ def _answer(arguments: str, form: Form) -> str:
 def _tool_call(name: str, arguments: str) -> ToolCall:
     try:
         value = _decoder.decode(arguments)
-        value = json.loads(_paired(json.dumps(value, ensure_ascii=False)))
+        value = read_json(_paired(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any, Never
+from typing import Any
 
 from detent.core.chat.messages import DEPTH_MAX
 from detent.core.chat.replies import ModelFailure
+from detent.core.codec.json_text import read_json
 from detent.core.values.frozen import is_deep
 from detent.ports.chat import ChatGeneratorError
 
@@ -37,8 +38,8 @@ def cannot_send(api: str, what: str) -> ChatGeneratorError:
 def read_arguments(text: str, *, cut: bool) -> Mapping[str, Any] | None:
     """The arguments of a tool call as a JSON object, which no text stands for too.
 
-    None when they are not one, or one that is nested too deep. Where the answer was `cut` off, no
-    text may be the beginning of one.
+    None when they are not one, or one that is nested too deep or has a number beyond all floats.
+    Where the answer was `cut` off, no text may be the beginning of one.
 
     >>> read_arguments('{"a": 1}', cut=False), read_arguments("null", cut=False)
     ({'a': 1}, {})
@@ -48,14 +49,10 @@ def read_arguments(text: str, *, cut: bool) -> Mapping[str, Any] | None:
     if text.strip() in {"", "null"}:
         return None if cut else {}
     try:
-        value = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        value = read_json(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) and not is_deep(value, DEPTH_MAX) else None
-
-
-def _refuse(constant: str) -> Never:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def first_count(*counts: object) -> int:

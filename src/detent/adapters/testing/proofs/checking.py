@@ -185,7 +185,8 @@ def _require_all_names(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
         if meant and (unseen := {tool.name for tool in tools if finds_unseen(tool)} - claimed):
             raise ValueError(
                 f"{claim.name} cannot be proved: {sorted(unseen)} runs code that it makes itself "
-                "(eval), or finds something by a name (getattr, globals), which may be anything; "
+                "(eval, timeit), or finds something by a name (getattr, pickle) or among all that "
+                "there is (gc), which may be anything; "
                 "claim the same of that, or do without"
             )
         callers = {

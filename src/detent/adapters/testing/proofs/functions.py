@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dis import get_instructions
 from functools import cached_property, partial
 from inspect import getattr_static
 from itertools import islice
@@ -24,13 +25,57 @@ MOST = 10_000
 """So many values of a table are looked at: it is one of functions, or it is data."""
 
 
-UNSEEN = {
-    *("eval", "exec", "compile", "__import__", "import_module"),
-    *("getattr", "attrgetter", "methodcaller", "getattr_static", "getmembers"),
-    *("globals", "locals", "vars", "__getattribute__"),
-    *("__dict__", "__globals__", "__builtins__", "__closure__", "f_globals", "f_locals"),
+UNSEEN_BY_REASON: Mapping[str, frozenset[str]] = {
+    "code that is made at run time": frozenset(
+        {
+            *("eval", "exec", "compile", "FunctionType", "LambdaType", "CodeType", "__code__"),
+            *("get_type_hints", "ForwardRef", "dictConfig", "fileConfig", "breakpoint", "help"),
+        }
+    ),
+    "something by its name": frozenset(
+        {
+            *(
+                "__import__",
+                "import_module",
+                "load_module",
+                "exec_module",
+                "__loader__",
+                "__spec__",
+            ),
+            *("getattr", "attrgetter", "methodcaller", "getattr_static", "getmembers"),
+            *("globals", "locals", "vars", "modules", "__getattribute__", "__dict__"),
+            *("__globals__", "__builtins__", "f_globals", "f_locals", "f_builtins"),
+        }
+    ),
+    "something among all that there is": frozenset(
+        {"__closure__", "__subclasses__", "get_objects", "get_referrers", "get_referents"}
+    ),
+    "a process of its own": frozenset({"popen", "posix_spawn", "fork", "execv", "execve"}),
 }
 """By these a function finds others, whose names need not stand in its code."""
+
+UNSEEN = frozenset[str]().union(*UNSEEN_BY_REASON.values())
+
+UNSEEN_MODULES = frozenset(
+    {
+        *(
+            "bdb",
+            "code",
+            "codeop",
+            "cProfile",
+            "doctest",
+            "pdb",
+            "profile",
+            "runpy",
+            "timeit",
+            "trace",
+        ),
+        *("_pickle", "copyreg", "ctypes", "marshal", "pickle", "pickletools", "shelve"),
+        *("gc", "imp", "importlib", "pkgutil", "pydoc", "zipimport", "zipapp"),
+        *("multiprocessing", "pty", "subprocess"),
+    }
+)
+"""Modules of Python whose functions do one of these, under names that mean too much elsewhere."""
 
 
 def behind(function: Any) -> Any:
@@ -64,11 +109,24 @@ def called_by(tool: Tool) -> Iterator[Any]:
 
 def finds_unseen(tool: Tool) -> bool:
     """Whether the function of a tool, or one that it calls, may call what no code names."""
-    return any(
-        UNSEEN & {*_names_in(own.__code__)}
-        for function in (behind(tool.function), *called_by(tool))
-        if (own := _own_function(function)) is not None
-    )
+    owns = map(_own_function, (behind(tool.function), *called_by(tool)))
+    return any(own is not None and _finds_unseen(own) for own in owns)
+
+
+def _finds_unseen(own: FunctionType) -> bool:
+    names = {*_names_in(own.__code__)}
+    named = (own.__globals__.get(name) for name in names)
+    modules = {*_imports_in(own.__code__), *map(_module_of, named)}
+    # one that is named is one, unless it is a word that anything may have as an attribute
+    modules |= names - {"code", "profile", "trace", "imp"}
+    return bool(UNSEEN & names or any(name.partition(".")[0] in UNSEEN_MODULES for name in modules))
+
+
+def _module_of(value: Any) -> str:
+    """Where a value comes from that a function has from without."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    return str(getattr(value, "__module__", "")) if callable(value) else ""
 
 
 def _argument_functions(function: Any) -> Iterator[Any]:
@@ -111,6 +169,13 @@ def _names_in(code: CodeType) -> Iterator[str]:
             yield from _names_in(inner)
 
 
+def _imports_in(code: CodeType) -> Iterator[str]:
+    yield from (one.argval for one in get_instructions(code) if one.opname == "IMPORT_NAME")
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _imports_in(inner)
+
+
 def _functions_of(value: Any, names: Collection[str], depth: int = 3) -> Iterator[Any]:
     """The functions that a value stands for, and those of its attributes that are named as well."""
     if isinstance(value, Tool):
@@ -126,8 +191,13 @@ def _functions_of(value: Any, names: Collection[str], depth: int = 3) -> Iterato
         parts = value.values() if isinstance(value, dict) else value
         for part in islice(parts, MOST):
             yield from _functions_of(part, names, depth - 1)
-    if not depth or isinstance(value, FunctionType | MethodType) or _is_plain(value):
-        return
+    if depth and not isinstance(value, FunctionType | MethodType) and not _is_plain(value):
+        yield from _attribute_functions(value, names, depth)
+
+
+def _attribute_functions(value: Any, names: Collection[str], depth: int) -> Iterator[Any]:
+    if isinstance(value, type):  # whose own class makes its instances, and is asked for a name
+        yield from _functions_of(type(value), names, depth - 1)
     for name in (*names, *_special_names(value)):
         part = getattr_static(value, name, None)
         part = getattr(part, "__func__", part)  # of a class or static method

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from detent.adapters.tools.type_schemas import SchemaWriter
 from detent.core.errors import DetentError
 from detent.core.schema.conversion import convert
 from detent.core.schema.validation import faults, resolved
 from detent.core.tools.tool import Tool
+from detent.core.tools.wiring import Reply
 from detent.core.values.frozen import thaw
 
 Schema = Mapping[str, Any]
@@ -69,10 +70,14 @@ def arguments_for(tool: Tool, rng: random.Random) -> dict[str, Any]:
 def result_for(tool: Tool, rng: random.Random) -> Any:
     """A value of the type that the tool's function says it returns; a text where it says none.
 
+    A `Reply` writes nothing: its type does not say to which keys.
+
     Raises:
         CannotDrawError: none was found.
     """
     declared = tool.signature.returns
+    if Reply in (declared, *get_args(declared)):  # what is in one, no type says
+        return Reply(f"a result of {tool.name}")
     writer = SchemaWriter(lambda kind: {})
     try:
         schema = writer.schema(declared)

@@ -1,0 +1,63 @@
+"""Rejections: what people have said no to so often that they are not asked about it again."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from detent.core.chat.messages import ToolCall
+from detent.core.machine.binding import arguments_bound
+from detent.core.run.approval import DecisionRecord, Rejected
+from detent.core.run.run import Run
+from detent.core.run.spec import AgentSpec
+from detent.core.tools import wording
+from detent.core.tools.wording import Wording
+
+Around: TypeAlias = "tuple[Run[Any], tuple[str, ...]]"
+"""The outermost run around a run, and the names of the agents on the way from it."""
+
+
+def known_no(
+    spec: AgentSpec[Any], run: Run[Any], call: ToolCall, around: Around | None
+) -> str | None:
+    """What the model is told at once of a call that nobody is to be asked about; None if they are.
+
+    RULE: nobody is asked until they are worn down, and say yes: neither in the same words, nor in
+    ever others. A yes in between is from somebody who still reads.
+    """
+    tool, wanted = spec.tools[call.tool_name], arguments_bound(call, spec.tools[call.tool_name])
+    same, row = list[Rejected](), 0
+    for past in _decided_before(run, call.tool_name, around):
+        if not isinstance(past.decision, Rejected):
+            row = 0
+            continue
+        row += 1
+        # it is the same with a default spelled out
+        if past.call == call or arguments_bound(past.call, tool) == wanted:
+            same.append(past.decision)
+    if len(same) >= spec.limits.max_rejections:
+        return templates_of(spec, tool.name).rejected(tool.name, same[-1].feedback)
+    if row >= spec.limits.max_tool_rejections:
+        return wording.tool_not_run(tool.name, wording.people_refuse(row))
+    return None
+
+
+def _decided_before(run: Run[Any], tool_name: str, around: Around | None) -> list[DecisionRecord]:
+    """What people have decided of a tool's calls, here and in other runs of the agent inside one.
+
+    Not of the calls of this very reply: who goes through a list may say no to many, and then yes.
+    """
+    outermost, names = around or (run, ())
+    here = {(one.ref, one.at) for one in run.decisions if not one.path and one.ref.turn == run.turn}
+    return [
+        past
+        for past in outermost.decisions
+        if past.call.tool_name == tool_name
+        and past.by != "policy"
+        and tuple(at.tool_name for at in past.path) == names
+        and (past.ref, past.at) not in here
+    ]
+
+
+def templates_of(spec: AgentSpec[Any], tool_name: str) -> Wording:
+    """The words in which the model is told what was decided about a tool's calls."""
+    return spec.wordings.get(tool_name) or spec.wordings.get("*") or Wording()
