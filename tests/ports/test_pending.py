@@ -13,7 +13,10 @@ from detent import (
 )
 from detent.approvals import Answers, Ask, PendingCall, pending
 from detent.core.tools.masking import MASK
-from tests.core.asking import spec_of, waiting
+from detent.core.tools.tool import by_name
+from detent.machine import start
+from detent.ports.pending import OutdatedQuestionError, answerable
+from tests.core.asking import PAY, spec_of, waiting
 
 ANN, BOB = {"to": "Ann", "amount": 5, "pin": "1234"}, {"to": "Bob", "amount": 7}
 SPEC = spec_of()
@@ -86,3 +89,17 @@ def test_a_fault_does_not_quote_what_is_masked() -> None:
 
     assert told.startswith("'pin' must be an integer, got ")
     assert "hush" not in told
+
+
+def test_a_run_that_waits_by_a_question_of_another_release_is_said_to_wait() -> None:
+    """That nobody is waited for would be untrue. With the release that asked, it is answerable."""
+    changed = by_name([evolve(PAY, description="Pay twice.")])
+    later = evolve(SPEC, tools=changed)
+
+    assert answerable(SPEC, RUN) == (FIRST, SECOND)
+    assert pending(later, RUN) == ()
+    with pytest.raises(OutdatedQuestionError, match=r"agent\.resume\('r'\) puts it anew") as caught:
+        answerable(later, RUN)
+    assert caught.value.run_id == "r"
+    assert [one.tool_name for one in caught.value.questions] == ["pay", "pay"]
+    assert answerable(later, start(later, [], run_id="s")) == ()

@@ -243,6 +243,13 @@ def test_so_is_one_whose_rules_have_not_been_asked_since_a_process_took_it_up() 
     assert outdated.changes == (UNASKED,)
 
 
+def test_a_call_that_no_policy_has_judged_asks_nobody_yet() -> None:
+    """So it has no question that could be another release's."""
+    spec = spec_of()
+    run = step(spec, start(spec, [], run_id="r"), called(spec, FIVE))
+    assert [*outdated_questions(spec, run)] == []
+
+
 def test_a_question_of_an_agent_inside_says_whose_it_is() -> None:
     """It is in the run around it that it waits."""
     inner = spec_of()

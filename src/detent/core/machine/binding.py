@@ -76,9 +76,10 @@ def arguments_bound(call: ToolCall, tool: Tool) -> str:
     key = id(call), id(tool)
     known = _DIGESTS.get(key)
     if known is None or known[0]() is not call or known[1]() is not tool:
+        digests = _DIGESTS  # as a process ends, names of modules are gone before all values are
 
         def forget(_: object) -> None:
-            _DIGESTS.pop(key, None)
+            digests.pop(key, None)
 
         known = ref(call, forget), ref(tool, forget), hashed(with_defaults(call, tool))
         _DIGESTS[key] = known

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -55,6 +56,27 @@ def test_a_worker_says_of_tools_that_others_took_for_lost_that_they_never_ran(
 
     paid = paid_in(tmp_path)
     assert (len(paid), len({*paid}), silent_in(tmp_path)) == (2 * TURNS, 2 * TURNS, 0)
+
+
+def test_a_worker_that_is_silent_in_the_middle_of_a_transaction_holds_no_run_for_long(
+    tmp_path: Path,
+) -> None:
+    """PostgreSQL would wait a minute for it, and everybody else with it."""
+    with site_of("dbos-effects", tmp_path, has_postgres=True) as site:
+        site.network.cut_behind(b"model/1/0/1")
+        with working(site, tmp_path, RULE, is_wired=True):
+            until((tmp_path / "ready").exists, tmp_path)
+            asyncio.run(begun(site, tmp_path))
+            until(lambda: site.network.is_cut, tmp_path)
+            cut_at = monotonic()
+            with working(site, tmp_path, RULE):
+                until(lambda: status_at(site) == "done", tmp_path, lambda: stands(site))
+                took_s = monotonic() - cut_at
+                site.network.heal()
+
+    paid = paid_in(tmp_path)
+    assert (len(paid), len({*paid}), silent_in(tmp_path)) == (2 * TURNS, 2 * TURNS, 0)
+    assert took_s < PATIENCE_S
 
 
 @contextmanager

@@ -17,7 +17,12 @@ from uuid import uuid4
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.effects.driving import HistoryKeeper
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
-from detent.adapters.hosts.engines.dbos_process import VERSION, launch, waits_for_database
+from detent.adapters.hosts.engines.dbos_process import (
+    VERSION,
+    client_of,
+    launch,
+    waits_for_database,
+)
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import (
     EngineHost,
@@ -114,9 +119,7 @@ class DBOSHost(EngineHost):
         try:
             if leg is not None:
                 await asyncio.to_thread(self._launch, asyncio.get_running_loop())
-            self._client = await asyncio.to_thread(
-                lambda: dbos.DBOSClient(system_database_url=self._url)
-            )
+            self._client = await asyncio.to_thread(client_of, self._url)
         except SQLAlchemyError as error:
             if leg is not None:  # or no other host of this process could begin
                 await asyncio.to_thread(dbos.DBOS.destroy, destroy_registry=True)

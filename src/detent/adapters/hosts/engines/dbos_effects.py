@@ -19,7 +19,7 @@ from detent.adapters.hosts.effects.inside import Inside, Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions
 from detent.adapters.hosts.engines.dbos_follow import SAID, TOPIC, DBOSHistory
-from detent.adapters.hosts.engines.dbos_process import VERSION, launch
+from detent.adapters.hosts.engines.dbos_process import VERSION, client_of, launch
 from detent.adapters.hosts.engines.host import EngineUnavailableError
 from detent.adapters.hosts.reading import asked
 from detent.adapters.telemetry.logs import LOGGER
@@ -88,8 +88,7 @@ class DBOSEffects:
         try:
             if works:
                 await asyncio.to_thread(self._launch)
-            url = self._url
-            self._client = await asyncio.to_thread(lambda: dbos.DBOSClient(system_database_url=url))
+            self._client = await asyncio.to_thread(client_of, self._url)
         except SQLAlchemyError as error:
             if works:  # or no other host of this process could begin
                 await asyncio.to_thread(dbos.DBOS.destroy, destroy_registry=True)
