@@ -25,10 +25,10 @@ from detent.adapters.system.terminal import escape_control
 from detent.adapters.testing.doubles.scrubbing import scrub_secrets
 from detent.adapters.testing.doubles.transcripts import transcript
 from detent.adapters.web.rendering import ENVIRONMENT
-from detent.core.chat.json import messages_from_json
 from detent.core.schema.conversion import ConversionError, convert
 from detent.core.schema.scalars import duration
 from detent.core.schema.validation import Validator
+from detent.core.state.stored import messages_from_json
 from detent.core.tools.redaction import redacted, without_secrets
 from detent.core.values.short_repr import short_repr
 

@@ -28,12 +28,12 @@ from detent.adapters.providers.local.encode import Form
 from detent.adapters.providers.ollama.decode import ChatFold as OllamaFold
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai_responses.decode import ResponseFold
-from detent.core.chat.json import messages_from_json
 from detent.core.chat.replies import ChatReply
 from detent.core.machine.opening import with_call_ids
 from detent.core.schema.conversion import convert
 from detent.core.schema.validation import Validator
 from detent.core.state.handlers import append_unique, merge_dicts, unite_sets
+from detent.core.state.stored import messages_from_json
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.masking import SecretParameter
 from detent.core.tools.redaction import redacted

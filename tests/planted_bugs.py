@@ -130,7 +130,7 @@ BUGS = (
     Bug(
         "a late answer overwrites a settled one",
         Edit(
-            "core/machine/calls.py",
+            "core/machine/turns.py",
             "    if slot is not None and isinstance(slot.status, kinds):",
             "    from detent.core.run.run import Succeeded\n"
             "    if slot is not None and kinds is BEGUN and isinstance(slot.status, Succeeded):\n"
@@ -305,8 +305,8 @@ BUGS = (
     Bug(
         "what a driver knows that has lost the run is thrown away",
         Edit(
-            "adapters/drivers/recording.py",
-            "for _ in range(TELLS) if any(map(is_from_others, held)) else ():",
+            "adapters/drivers/company/lost_outcomes.py",
+            "for _ in range(TRIES) if any(map(is_from_others, self.held)) else ():",
             "for _ in ():",
         ),
         in_company=True,
@@ -341,7 +341,7 @@ BUGS = (
     Bug(
         "a human goes on being asked what somebody knows",
         Edit(
-            "core/machine/calls.py",
+            "core/machine/turns.py",
             "return status.attempt == event.attempt + 1 and not is_lookup",
             "return False",
         ),

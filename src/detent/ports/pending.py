@@ -7,12 +7,19 @@ from typing import Any, Self
 
 from attrs import asdict, field, frozen
 
-from detent.core.chat.messages import frozen_mapping
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.machine.binding import OutdatedQuestion, outdated_questions
 from detent.core.machine.due import due
-from detent.core.run.approval import ALL_ANSWERS, ANYBODY, Answers, Approvers, FormerDecision, Scope
+from detent.core.run.approval import (
+    ALL_ANSWERS,
+    ANYBODY,
+    CHANGES,
+    Answers,
+    Approvers,
+    FormerDecision,
+    Scope,
+)
 from detent.core.run.effects import AskHuman
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
@@ -20,7 +27,7 @@ from detent.core.schema.validation import faults
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.redaction import all_without_secrets
-from detent.core.values.frozen import FrozenDict, thaw
+from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
 
 
 @frozen
@@ -164,6 +171,10 @@ def describe_outdated(questions: Sequence[OutdatedQuestion]) -> str:
     )
 
 
+RELEASED = {CHANGES["tool"], CHANGES["arguments"]}
+"""What changes of a call between two releases of its agent, and never while one drives it."""
+
+
 def answerable(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
     """The same as `pending`.
 
@@ -173,13 +184,11 @@ def answerable(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
             longer, who drives the run is just about to have it put anew.
     """
     calls = pending(spec, run)
-    if not calls and (outdated := tuple(filter(_is_of_another_release, outdated_questions(spec, run)))):
-        raise OutdatedQuestionError(run.id, outdated)
+    if not calls:
+        outdated = [one for one in outdated_questions(spec, run) if RELEASED & {*one.changes}]
+        if outdated:
+            raise OutdatedQuestionError(run.id, outdated)
     return calls
-
-
-def _is_of_another_release(outdated: OutdatedQuestion) -> bool:
-    return not {CHANGES["tool"], CHANGES["arguments"]}.isdisjoint(outdated.changes)
 
 
 def question(effect: AskHuman) -> PendingCall:

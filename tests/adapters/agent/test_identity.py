@@ -12,18 +12,22 @@ import pytest
 from detent import (
     Agent,
     AlwaysAskPolicy,
+    ChatMessage,
     MemoryJournal,
     ScriptedChatGenerator,
     SQLiteJournal,
     ToolCall,
     tool,
 )
+from detent.adapters.drivers.leases import Keeper, Lease
+from detent.adapters.drivers.steps import at_once
 from detent.journals import (
     DirectoryJournal,
     EncryptedJournal,
     Journal,
     PostgresJournal,
     RedactedJournal,
+    RunNotFoundError,
     RunQuery,
     Runs,
     StoredRun,
@@ -31,9 +35,9 @@ from detent.journals import (
 )
 from detent.models import ChatGeneratorError, ModelFailure
 from detent.ports.claims import Claims
-from detent.ports.journal import Checkpoint, Entry, JournalConflictError
+from detent.ports.journal import Checkpoint, ClaimLostError, Entry, JournalConflictError
 from detent.ports.listing import ALL_RUNS
-from detent.testing import ManualClock
+from detent.testing import ManualClock, When
 
 
 class PlainJournal:
@@ -176,6 +180,93 @@ def test_what_came_of_a_run_that_is_deleted_is_not_told_to_a_longer_one(journal:
 
     assert isinstance(till.came["Ann"], JournalConflictError)
     assert (len(list(journal.read("order"))), till.paid) == (length, ["Bob", "Bob", "Ann"])
+
+
+def test_a_driver_writes_nothing_once_somebody_else_has_taken_its_run(journal: Journal) -> None:
+    """Who has it now may just be asking the model, and has written nothing yet."""
+    taken: list[Lease] = []
+
+    def reply(messages: Sequence[ChatMessage]) -> ToolCall:
+        keeper = Keeper(journal.claims)  # type: ignore[attr-defined]  # each of these has claims
+        taken.append(at_once(keeper.take_steps("order", take_over=True)))
+        return ToolCall("pay")
+
+    @tool
+    def pay() -> str:
+        """Pay."""
+        raise AssertionError("another one drives this run")
+
+    script = ScriptedChatGenerator(When(lambda messages: True, reply))
+    with pytest.raises(ClaimLostError, match="another process has taken up run 'order'"):
+        Agent(chat_generator=script, tools=[pay], journal=journal).run("pay", run_id="order")
+
+    assert [entry.kind for entry in journal.read("order")] == ["Started"]
+    taken[0].release()
+    assert agent_at(journal, 1000.0, "done").resume("order").text == "done"
+
+
+class LateJournal(MemoryJournal):
+    """Something happens right before what is written next."""
+
+    happens: Callable[[], object] | None = None
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            happens()
+        super().append(run_id, entries, checkpoint)
+
+
+@pytest.mark.parametrize("word", ["decide", "send", "cancel", "revoke"])
+def test_no_word_to_a_run_that_is_deleted_reaches_the_next_of_its_id(word: str) -> None:
+    """Which has as many entries by then, and goes its own way. Who has spoken hears that."""
+    journal, paid = LateJournal(), list[str]()
+
+    @tool
+    def pay(to: str) -> str:
+        """Pay."""
+        paid.append(to)
+        return "paid"
+
+    def clerk(reply: ChatMessage | str) -> Agent[Any]:
+        return Agent(
+            chat_generator=ScriptedChatGenerator(reply),
+            tools=[pay],
+            journal=journal,
+            confirmation_strategies={"pay": AlwaysAskPolicy()},
+        )
+
+    def begun(to: str) -> None:
+        calls = [ToolCall("pay", {"to": f"{to} {name}"}, name) for name in ("c0", "c1")]
+        agent = clerk(ChatMessage.from_assistant(tool_calls=calls))
+        agent.run("pay", run_id="r", raise_at_break_point=False)
+        agent.decide("r", agent.pending("r")[0].confirm(remember="arguments"))
+
+    def begun_anew() -> None:
+        journal.delete("r")
+        begun("Bob")
+
+    begun("Ann")
+    ann = clerk("done")
+    (question,), (grant,) = ann.pending("r"), ann.grants("r")
+    words: dict[str, Callable[[], object]] = {
+        "decide": lambda: ann.decide("r", question.confirm()),
+        "send": lambda: ann.send("r", "my account is 77"),
+        "cancel": lambda: ann.cancel("r", "enough"),
+        "revoke": lambda: ann.revoke("r", grant),
+    }
+    journal.happens = begun_anew
+    with pytest.raises(RunNotFoundError, match="deleted in the meantime"):
+        words[word]()
+
+    bob = clerk("done")
+    bob.decide("r", bob.pending("r")[0].confirm())
+    result = bob.resume("r")
+    assert (result.exit_reason, result.text, paid) == ("text", "done", ["Bob c0", "Bob c1"])
+    assert "account" not in repr(result.messages)
 
 
 def agent_at(journal: Journal, at: float, *script: Any) -> Agent[Any]:

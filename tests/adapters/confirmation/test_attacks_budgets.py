@@ -228,6 +228,22 @@ def test_calls_of_agents_are_counted_when_they_are_gone(
     assert first.reason == "pay was called 2 times in this run"
 
 
+@pytest.mark.parametrize("is_inner_asked", [False, True])
+def test_calls_of_agents_with_other_rules_are_counted_as_well(is_inner_asked: bool) -> None:  # noqa: FBT001 - a case
+    """Those of an agent inside, whose tools nobody guards; and those around the one that asks."""
+    paid: Paid = []
+    rule, free = AskAfter(2), NeverAskPolicy()
+    own, inner = (free, rule) if is_inner_asked else (rule, free)
+    alone, within = calls(*[("pay", 1)] * 3), delegations("pay 5", "pay 5", "pay 5")
+    replies = (alone, within) if is_inner_asked else (within, alone)
+    outer = worker(paid, 1, inner)
+
+    stop = stopped(agent_of(paid, *replies, policy=own, tools=[outer]), "go")
+
+    assert len(paid) == 3
+    assert stop.pending[0].reason == "pay was called 3 times in this run"
+
+
 def test_calls_are_counted_over_all_that_a_run_goes_on_from() -> None:
     """Also when its conversation has been cut, as by what keeps only the last messages."""
     paid: Paid = []

@@ -165,7 +165,7 @@ def test_a_run_is_driven_by_one(claims: SharedClaims, clock: ManualClock) -> Non
     later = at_once(second.take_steps("r"))
 
     assert busy.value.owner == claims.owner(lease.claim.owner)
-    assert (lease.epoch, other.epoch, later.epoch) == (1, 1, 2)
+    assert (lease.claim.epoch, other.claim.epoch, later.claim.epoch) == (1, 1, 2)
     assert (busy.value.since, busy.value.until) == (1000.0, 1000.0 + CLOCK_S)
 
 
@@ -181,7 +181,7 @@ def test_one_process_does_not_drive_a_run_twice(claims: SharedClaims, clock: Man
     other = keeper(claims, clock)  # another handle of the same process on the same store
     at_once(other.require_free("r"))
 
-    assert at_once(ours.take_steps("r")).epoch == 2
+    assert at_once(ours.take_steps("r")).claim.epoch == 2
 
 
 def test_who_falls_silent_loses_the_run_after_its_time(
@@ -218,7 +218,7 @@ def test_who_falls_silent_and_comes_back_first_keeps_the_run(
     lease.require()
     others.require()
 
-    assert (lease.epoch, others.epoch) == (2, 2)
+    assert (lease.claim.epoch, others.claim.epoch) == (2, 2)
     assert (was_sure, lease.is_sure) == (False, True)
     assert lease.claim.since == 1000.0
     assert not claims.swap("r", seen, Claim("other", 2, 1010.0))
@@ -238,7 +238,7 @@ def test_what_is_renewed_does_not_lapse(claims: SharedClaims, clock: ManualClock
         at_once(second.take_steps("r"))
     lease.release()
 
-    assert lease.epoch == 1
+    assert lease.claim.epoch == 1
     assert first.rest()
 
 
@@ -257,7 +257,7 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
     clock.advance(CLOCK_S / 12)
     first.renew()
 
-    assert at_once(second.take_steps("s")).epoch == 2
+    assert at_once(second.take_steps("s")).claim.epoch == 2
     with pytest.raises(RunBusyError):
         at_once(second.take_steps("r"))
     clock.advance(CLOCK_S / 2)
@@ -287,7 +287,7 @@ def test_what_may_have_lapsed_is_claimed_anew_when_the_store_is_back(
     taken = at_once(second.take_steps("s"))
     first.renew()
 
-    assert (kept.epoch, kept.is_sure, lost.is_sure) == (2, True, False)
+    assert (kept.claim.epoch, kept.is_sure, lost.is_sure) == (2, True, False)
     assert not claims.swap("r", seen, Claim("other", 2, 1.0))
     assert claims.find("s") == taken.claim
     with pytest.raises(RunBusyError):
@@ -327,7 +327,7 @@ def test_a_claim_whose_answer_was_lost_is_no_burden(clock: ManualClock) -> None:
 
     assert (lease.is_sure, claims.find("r")) == (True, lease.claim)
     lease.release()
-    assert at_once(first.take_steps("r")).epoch > lease.epoch
+    assert at_once(first.take_steps("r")).claim.epoch > lease.claim.epoch
 
 
 def test_a_lease_that_was_given_back_is_not_relied_on(
@@ -339,7 +339,7 @@ def test_a_lease_that_was_given_back_is_not_relied_on(
     lease.release()
     was_sure = lease.is_sure
     lease.require()
-    assert (was_sure, lease.is_sure, lease.epoch) == (False, True, 2)
+    assert (was_sure, lease.is_sure, lease.claim.epoch) == (False, True, 2)
     lease.release()
     taken = at_once(second.take_steps("r"))
 
@@ -477,7 +477,7 @@ def test_a_run_may_be_taken_from_the_living(claims: SharedClaims, clock: ManualC
     taken = at_once(second.take_steps("r", take_over=True))
     lease.release()
 
-    assert (taken.epoch, claims.find("r")) == (2, taken.claim)
+    assert (taken.claim.epoch, claims.find("r")) == (2, taken.claim)
 
 
 def test_a_claim_that_somebody_else_takes_first_is_looked_at_again(clock: ManualClock) -> None:
@@ -515,7 +515,7 @@ def test_a_process_that_has_ended_drives_nothing(claims: SharedClaims, clock: Ma
 
     assert is_known_unreaped
     assert has_ended(there)
-    assert at_once(keeper(claims, clock).take_steps("r")).epoch == 2
+    assert at_once(keeper(claims, clock).take_steps("r")).claim.epoch == 2
 
 
 def started(pid: int) -> str:
@@ -661,7 +661,7 @@ def test_what_could_not_be_given_back_is_free_in_this_process(
     claims.fails = 1
     lease.release()
 
-    assert at_once(keeper(claims, clock).take_steps("r")).epoch == 2
+    assert at_once(keeper(claims, clock).take_steps("r")).claim.epoch == 2
     assert not lease.is_sure
 
 

@@ -62,9 +62,7 @@ def payer(folder: Path, rule: str = "look up", **options: Any) -> Agent[Any, Any
         write_down(key)
         return "paid"
 
-    @tool(
-        on_unknown=on_unknown, description=f"Pay{rule.removeprefix('ask').removeprefix('look up')}."
-    )
+    @tool(on_unknown=on_unknown, description=f"Pay{release}.")
     def pay(who: str, key: IdempotencyKey) -> str:
         note("begin", key)
         time.sleep(0.02)

@@ -15,7 +15,7 @@ from zlib import compress
 
 import pytest
 
-from detent.adapters.journals import sqlite_tables
+from detent.adapters.journals import sqlite_file, sqlite_tables
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.ports.journal import (
     Checkpoint,
@@ -313,13 +313,13 @@ def test_many_entries_are_appended_at_once(tmp_path: Path) -> None:
     """All or none, whether one statement can hold them or not."""
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1))
-    for count in (2, sqlite_tables.AT_ONCE, sqlite_tables.AT_ONCE + 1, 99):
+    for count in (2, sqlite_file.AT_ONCE, sqlite_file.AT_ONCE + 1, 99):
         length = len(list(journal.read("a")))
         with pytest.raises(JournalConflictError):
             journal.append("a", entries(length - 1, count))
         journal.append("a", entries(length, count))
 
-    assert list(journal.read("a")) == entries(0, 1 + 2 + 2 * sqlite_tables.AT_ONCE + 1 + 99)
+    assert list(journal.read("a")) == entries(0, 1 + 2 + 2 * sqlite_file.AT_ONCE + 1 + 99)
 
 
 def test_nothing_is_left_of_what_fails_among_others(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from detent import (
     on_exit,
     tool,
 )
-from detent.adapters.telemetry.logs import log_event, logging_observers
+from detent.adapters.telemetry.logs import log_event
 from detent.machine import (
     CallRef,
     CancelRequested,
@@ -186,8 +186,7 @@ def test_what_changes_nothing_is_told_at_debug(caplog: pytest.LogCaptureFixture)
 
 def test_nobody_who_does_not_log_pays_for_it() -> None:
     """No observer is there, and a program that sets up nothing prints nothing."""
-    run = start(working().spec, [], run_id="r")
-    assert logging_observers(run) == []
+    assert not working("hi").begin("go").session._observers
 
     code = """
 from detent import Agent, ScriptedChatGenerator

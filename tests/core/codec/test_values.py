@@ -12,12 +12,11 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.chat.json import messages_from_json
 from detent.core.chat.messages import ChatMessage, ImageContent, TextContent, ToolCall
 from detent.core.codec.open_values import OpenValueConverter
 from detent.core.codec.values import from_json, to_json
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.state.stored import value_to_json
+from detent.core.state.stored import messages_from_json, value_to_json
 from detent.core.values.frozen import FrozenDict, freeze
 from detent.core.values.shared_list import SharedList
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent import ChatMessage, Confirmed, Rejected, State, Tool, ToolCall, on_exit
 from detent.approvals import Ask
 from detent.core.control.rebase import is_from_others, rebased, still_heard
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.events import AnswerRejected, ToolNeverRan
-from detent.core.run.run import AwaitingDecision, Ready
+from detent.core.run.run import AwaitingDecision, Delegated, Ready, Running, with_slot
 from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
+from detent.core.tools.version import hashed
 from detent.machine import (
     AgentSpec,
     CallRef,
@@ -37,6 +39,7 @@ from detent.machine import (
     step,
 )
 from detent.models import ChatReply
+from tests.core.asking import agent_tool, judged, spec_of, waiting
 
 SPEC = AgentSpec(
     State({}),
@@ -211,3 +214,56 @@ def test_hooks_are_asked_about_an_end_that_people_have_made() -> None:
     assert asked == [ended]
     assert [event for _, event, _ in folded] == [AnswerRejected(1, "say more"), CANCELLED]
     assert folded[-1][2].outcome is not None
+
+
+def granted() -> tuple[AgentSpec[State], Run[State]]:
+    """Two calls of which a yes to the first has let the other one run as well."""
+    spec = spec_of()
+    run = waiting(spec, {"to": "Ann", "amount": 1}, {"to": "Bob", "amount": 2})
+    yes = HumanDecided(A, run.slots[0].status.digest, Confirmed("tool"), "Ada")  # type: ignore[union-attr]  # it waits
+    return spec, judged(spec, step(spec, run, yes))
+
+
+def test_a_call_does_not_begin_by_what_was_revoked_before_that_was_recorded() -> None:
+    """Its start comes behind the word, and is none; that of what has a yes of its own is one."""
+    spec, run = granted()
+    assert [type(slot.status) for slot in run.slots] == [Ready, Ready]
+    starts = [ToolStarted(A, 1), ToolStarted(B, 1)]
+    revoked = step(spec, run, GrantRevoked(A, "Ada"))
+
+    assert [event for _, event, _ in rebased(spec, run, starts)] == starts
+    folded = rebased(spec, revoked, starts)
+    assert [event for _, event, _ in folded] == [ToolStarted(A, 1)]
+    assert [type(slot.status) for slot in folded[-1][2].slots] == [Running, Ready]
+
+
+def test_nor_does_one_of_an_agent_inside() -> None:
+    """It is the same there; and of one that has ended, nothing begins."""
+    inner, within = granted()
+    desk = AgentSpec(State({}), by_name([agent_tool(inner)]))
+    run = start(desk, [ChatMessage.from_user("go")], run_id="r")
+    task = ChatMessage.from_assistant(tool_calls=[ToolCall("ask", {"task": "pay"}, "c")])
+    run = step(desk, run, ModelReplied(1, 1, ChatReply(task)))
+    run = step(desk, run, ToolStarted(A, 1))
+    begun = HappenedInside(A, "ask", ToolStarted(B, 1))
+
+    def at_work(inside: Run[Any]) -> Run[State]:
+        return with_slot(run, evolve(run.slots[0], status=Delegated("ask", inside)))
+
+    bound = hashed(within.id, within.nonce)
+    assert within.grants[0].binding.run == bound
+    assert [event for _, event, _ in rebased(desk, at_work(within), [begun])] == [begun]
+    revoked = step(inner, within, GrantRevoked(A, "Ada"))
+    assert rebased(desk, at_work(revoked), [begun]) == []
+    ended = step(desk, at_work(within), CANCELLED)
+    assert [after for _, _, after in rebased(desk, ended, [begun])] == [ended]
+
+
+def test_a_call_that_no_policy_has_judged_begins_if_none_guards_it() -> None:
+    """What is not guarded needs nobody's word; what is guarded has none."""
+    free = replay(SPEC, START, [CALLED])
+    assert [event for _, event, _ in rebased(SPEC, free, [ToolStarted(A, 1)])] == [
+        ToolStarted(A, 1)
+    ]
+    bare = with_slot(free, evolve(free.slots[1], status=Ready()))
+    assert rebased(SPEC, bare, [ToolStarted(B, 1)]) == []

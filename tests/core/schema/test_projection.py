@@ -202,3 +202,35 @@ def test_a_schema_without_the_defaults_of_secrets_asks_the_same() -> None:
     assert (told["$defs"]["Tea"], told["default"]) == (other, {"tea": {}})
     assert told["properties"]["tea"] == schema["properties"]["tea"]
     assert told["required"] == ["login"]
+
+
+PIN = {"properties": {"pin": {"default": "1234", "examples": ["1234"]}, "user": {"default": "Ann"}}}
+BLANK = {"properties": {"pin": {}, "user": {"default": "Ann"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"if": PIN, "then": PIN, "else": True}, {"if": BLANK, "then": BLANK, "else": True}),
+        ({"not": PIN}, {"not": BLANK}),
+        ({"dependentSchemas": {"user": PIN}}, {"dependentSchemas": {"user": BLANK}}),
+        ({"allOf": [PIN], "oneOf": [PIN]}, {"allOf": [BLANK], "oneOf": [BLANK]}),
+        (
+            {"$ref": "#/$defs/Login", "$defs": {"Login": PIN}},
+            {"$ref": "#/$defs/Login", "$defs": {"Login": BLANK}},
+        ),
+        (
+            {"examples": [{"pin": "1234", "user": "Ann"}], "default": {"pin": "1234"}},
+            {"examples": [{"user": "Ann"}], "default": {}},
+        ),
+        ({"examples": "1234?"}, {"examples": "1234?"}),
+        (
+            {"x-defs": {"Pin": [{"default": "1234", "type": "string"}]}},
+            {"x-defs": {"Pin": [{"type": "string"}]}},
+        ),
+    ],
+    ids=str,
+)
+def test_a_secret_is_told_by_no_part_of_a_schema(schema: Any, expected: Any) -> None:
+    """Wherever it speaks of it; all else stays."""
+    assert without_defaults(schema, frozenset({"pin"})) == expected

@@ -8,8 +8,7 @@ from detent import ChatMessage, State, ToolCall
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.run import RunOptions
 from detent.core.run.spec import Delegate
-from detent.core.storage.fingerprint import fingerprint, is_fingerprint, mismatches
-from detent.core.storage.journal import run_to_json
+from detent.core.storage.journal import fingerprint, is_fingerprint, mismatches, run_to_json
 from detent.core.tools.tool import by_name
 from detent.machine import AgentSpec, CallRef, ModelReplied, ToolStarted, start, step
 from detent.models import ChatReply

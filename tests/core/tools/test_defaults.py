@@ -48,10 +48,11 @@ def test_the_default_of_a_function_is_left_to_it() -> None:
 
 
 def test_a_tool_without_defaults_runs_with_what_was_sent() -> None:
-    """The same mapping, which nothing has copied; an array in a schema is looked through."""
+    """Nothing is looked for in its arguments; an array in a schema is looked through."""
     lists = schema(one={"enum": ["a", "b"]})
     call = ToolCall("pay", {"one": "a"})
 
-    assert arguments_to_run(call, Tool("pay", "", lists, hand_written)) is call.arguments
+    assert not Tool("pay", "", lists, hand_written).has_schema_defaults
+    assert arguments_to_run(call, Tool("pay", "", lists, hand_written)) == call.arguments
     branches = schema(one={"anyOf": [{"type": "null"}, schema(x={"default": 1})]})
     assert arguments(Tool("pay", "", branches, hand_written), one={}) == {"one": {"x": 1}}

@@ -9,7 +9,7 @@ import pytest
 import typing_extensions
 from pydantic import BaseModel, RootModel
 
-from detent import ChatMessage, ToolCall
+from detent import ChatMessage, Tool, ToolCall, ToolDefinitionError
 from detent.core.tools.masking import MASK, SecretParameter, masked_in, with_secrets_marked
 
 
@@ -51,6 +51,49 @@ def test_what_has_a_secret_part_is_secret_as_a_whole() -> None:
     }
 
     assert masked_in(declared, schema) == {"a", "b", "d", "f"}
+
+
+SECRET = {"properties": {"pin": {"type": "string", "writeOnly": True}}}
+
+
+@pytest.mark.parametrize(
+    "composed",
+    [
+        {"allOf": [SECRET]},
+        {"properties": {"pin": {}}, "allOf": [SECRET]},
+        {"anyOf": [True, SECRET]},
+        {"oneOf": [SECRET]},
+        {"if": SECRET},
+        {"if": {}, "then": SECRET},
+        {"if": {}, "else": SECRET},
+        {"not": SECRET},
+        {"dependentSchemas": {"user": SECRET}},
+        {"$ref": "#/$defs/Login", "$defs": {"Login": SECRET}},
+        {
+            "allOf": [{"$ref": "#/$defs/Login"}],
+            "$defs": {"Login": {"$ref": "#/$defs/L"}, "L": SECRET},
+        },
+    ],
+    ids=str,
+)
+def test_a_mark_stands_wherever_a_schema_speaks_of_the_property(composed: dict[str, Any]) -> None:
+    """Also in a part that is composed in."""
+    assert masked_in({}, composed) == {"pin"}
+
+
+@pytest.mark.parametrize("keyword", ["patternProperties", "additionalProperties"])
+def test_a_secret_has_a_name(keyword: str) -> None:
+    """Nobody could tell which argument is meant."""
+    mark = {"writeOnly": True}
+    schema = {"type": "object", keyword: {"^p": mark} if keyword[0] == "p" else mark}
+
+    with pytest.raises(ToolDefinitionError, match="stands at properties without a name"):
+        Tool("login", "", schema, lambda **given: None)
+
+
+def test_a_default_knows_whether_it_is_secret() -> None:
+    """Where the type of its parameter says nothing."""
+    assert masked_in({"a": Any, "b": Any}, {}, {"a": Login("Ann", "1234"), "b": 1}) == {"a"}
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from logging import INFO
 from math import inf
 from typing import Any, Generic
 
@@ -43,13 +44,13 @@ from detent.adapters.drivers.steps import Steps, answer
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
-from detent.adapters.telemetry.logs import logging_observers
+from detent.adapters.telemetry.logs import LOGGER, logging_observer
 from detent.adapters.tools.toolsets import Tools
-from detent.core.chat.labels import labels_of
+from detent.core.chat.messages import labels_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start
 from detent.core.run.events import Resumed
-from detent.core.run.run import NO_OPTIONS, RunOptions
+from detent.core.run.run import NO_OPTIONS, Run, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
@@ -140,7 +141,8 @@ class Assembly(Generic[S]):
         spec, names = self._chosen(request.tools)
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
-        options, run_id = request.generation_kwargs or {}, request.run_id or self.chance.new_id()
+        run_id, nonce = request.run_id or self.chance.new_id(), self.chance.new_id()
+        options = request.generation_kwargs or {}
         thread = None if thread_id is None else Thread(self.journal, thread_id)
         ended = None if thread is None else partial(thread.end, spec, after)
         before, began = (yield from answer(self.journal, ended)) if ended else (after, -inf)
@@ -158,7 +160,7 @@ class Assembly(Generic[S]):
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self.clock.now() if spec.is_timed else None,
-            nonce=self.chance.new_id() + ("" if leg is None else leg.mark),
+            nonce=nonce if leg is None else f"{nonce}{leg.mark}",
             started_by=request.started_by,
             labels=labels_of(messages),
         )
@@ -301,13 +303,12 @@ class Assembly(Generic[S]):
         tell = self.streaming_callback if streaming_callback is None else streaming_callback
         rules = with_inner(self.rules, spec) if spec.agents else self.rules
         holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
-        recorder = None
+        recorder, quiet = None, Listing(self.name, thread_id)
         if self.journal is not None:
-            quiet = Listing(self.name, thread_id)
             recorder = Recorder(self.journal, spec, self.clock, at, listing=quiet, lease=lease)
         performer = self.performer(spec, tell, lease)
         performers = nested_performers(spec, performer)
-        observers = [*self.watching(spec, rules, performer.dispatcher), *logging_observers(at.run)]
+        observers = self.watching(spec, rules, performer.dispatcher, at.run)
         if leg is not None:
             performers, observers = measured(performers, leg, at.run), [*observers, leg.observe]
         session = Session(
@@ -341,12 +342,13 @@ class Assembly(Generic[S]):
         )
 
     def watching(
-        self, spec: AgentSpec[S], rules: Rules, tell: CallbackDispatcher | None
+        self, spec: AgentSpec[S], rules: Rules, tell: CallbackDispatcher | None, run: Run[S]
     ) -> list[Observer]:
-        """The observers of a run: policies that learn, the user's, and who tells of results."""
+        """The observers of a run: policies that learn, the user's, who tells, and who logs."""
         learning = [rules.observer(spec)] if rules.learners or rules.inner else []
         telling = [] if tell is None else [telling_results(spec, tell)]
-        return [*learning, *self.observers, *telling]
+        logging = [logging_observer(run)] if LOGGER.isEnabledFor(INFO) else []
+        return [*learning, *self.observers, *telling, *logging]
 
 
 @frozen(init=False)

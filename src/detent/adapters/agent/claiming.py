@@ -14,8 +14,7 @@ from detent.adapters.agent.options import THREADS
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.drivers.steps import Steps, Wait, answer
-from detent.core.machine.turns import has_no_answer
-from detent.core.run.run import Run
+from detent.core.run.run import Run, has_no_answer
 from detent.ports.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalConflictError

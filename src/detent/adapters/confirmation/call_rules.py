@@ -11,7 +11,7 @@ from attrs.validators import deep_iterable
 
 from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.policies import Rule
-from detent.core.chat.messages import ToolCall, frozen_mapping
+from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import Allow, Ask, Deny, Verdict
 from detent.core.run.run import Run
 from detent.core.schema.json_values import identity
@@ -19,7 +19,7 @@ from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
 from detent.core.tools.version import json_of
 from detent.core.values.checks import names_told, of_kind
-from detent.core.values.frozen import FrozenDict, thaw
+from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 

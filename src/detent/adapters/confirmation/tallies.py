@@ -39,7 +39,8 @@ class AskAfter(Rule):
     """Calls are asked about once the tool has had `calls` calls in this run.
 
     What counts is what counts for `AskOverBudget`, and tools of one name count together, whichever
-    agent's they are. But a call that is begun again counts once.
+    agent's they are. But a call that is begun again counts once; and those of other agents, which
+    may have other rules, count whatever has become of them.
     """
 
     calls: int = field(validator=number(0, is_whole=True))
@@ -52,8 +53,9 @@ class AskAfter(Rule):
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Count."""
         name = calls_budget(tool.name)
-        # those that an earlier release has let through without a word of this are in the run
-        before = max(run.spent.get(name, 0), sum(1 for _ in _let_through(run, tool)))
+        # those that other rules have let through, without a word of this, are in the run
+        own = sum(1 for _ in _let_through(run, tool))
+        before = max(run.spent.get(name, 0), own + run.calls_inside.get(tool.name, 0))
         takes = FrozenDict({name: 1.0})
         if before < self.calls:
             return Allow(takes)

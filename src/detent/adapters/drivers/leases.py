@@ -26,6 +26,7 @@ from detent.ports.claims import (
     RunBusyError,
     claims_of,
     given_back,
+    guards_appends,
     is_held,
     next_claim,
     stands_of,
@@ -48,15 +49,11 @@ class Lease:
     def __init__(self, keeper: Keeper, run_id: str, claim: Claim) -> None:
         self._keeper = keeper
         self.run_id, self.claim = run_id, claim
+        self.guards_appends = keeper.guards_appends
         self.is_released = False
         self.lock = RLock()  # whoever claims it anew; it is held while the store is asked
         self.is_claimed_anew = False  # just now
         self.is_left = False  # it is to be given back as soon as that is known
-
-    @property
-    def epoch(self) -> int:
-        """Grows each time that the run changes hands, or is claimed anew."""
-        return self.claim.epoch
 
     @property
     def is_sure(self) -> bool:
@@ -125,7 +122,7 @@ class Keeper:
         self.stands = stands_of(claims)
         """Whether a claim is in the store, where that costs nothing to see."""
         self._submit_swap = submit_swap_of(claims)
-        self.is_shared = claims.is_shared
+        self.is_shared, self.guards_appends = claims.is_shared, guards_appends(claims)
         self._time_s = time_s if claims.is_shared else FOREVER
         self._sure_s = sure_for(self._time_s)
         self._renews = renews and claims.is_shared

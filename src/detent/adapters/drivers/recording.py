@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from math import inf, nextafter
 from threading import Event as Flag
@@ -18,14 +17,13 @@ from detent.adapters.drivers.company.forks import ForkedRunError
 from detent.adapters.drivers.company.identity import is_kept, require_same
 from detent.adapters.drivers.company.interruptions import INTERRUPTIONS, shown
 from detent.adapters.drivers.company.listings import listing_of
-from detent.adapters.drivers.company.marks import is_awaited, outcomes_of
+from detent.adapters.drivers.company.lost_outcomes import LostOutcomes
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.loading import (
     STARTED,
     STOPPED,
     Loaded,
     event_and_run,
-    loaded,
     require_position,
 )
 from detent.adapters.drivers.steps import (
@@ -38,17 +36,17 @@ from detent.adapters.drivers.steps import (
 from detent.adapters.system.hearing import Ear, announce, listen
 from detent.core.codec.own_values import data_of
 from detent.core.control.holds import describe_effects, place_of
-from detent.core.control.rebase import Folded, is_from_others, still_heard
+from detent.core.control.rebase import Folded, is_from_others
 from detent.core.errors import StoredDataError
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
-from detent.core.run.run import Run
+from detent.core.run.run import Run, Thinking
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import Known, checkpoint_data
 from detent.core.storage.journal import KINDS, progress_mark, start_data, status_of
-from detent.ports.claims import Claim, claims_of, guards_appends
+from detent.ports.claims import Claim, claims_of
 from detent.ports.clock import Clock
 from detent.ports.journal import (
     Checkpoint,
@@ -58,7 +56,6 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalError,
     JournalUnavailableError,
-    RunNotFoundError,
     submit_of,
     with_data,
 )
@@ -73,8 +70,6 @@ ENTRIES = 32
 """After how many entries a run gets a checkpoint, where a turn has just ended."""
 CHARACTERS = 128
 """The characters that a checkpoint may say again for each entry behind the last one."""
-TELLS = 20
-"""How often an outcome is offered to a run that others write to all the time."""
 RETRY_S = 10.0
 """For how long an append is begun again when the store cannot be reached."""
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
@@ -130,8 +125,7 @@ class Recorder:
         self.interruptions: list[BaseException] = []  # to be raised when all is heard out
         self._is_foreign = is_foreign
         self._lease = lease  # whoever can still write has not dropped the run
-        claims = claims_of(journal)
-        self._is_guarded = lease is None or claims is None or guards_appends(claims)
+        self._is_guarded = lease is None or lease.guards_appends
         self._quiet = listing
         self._listed: Listing | None = None  # as far as this recorder knows
         self._ear: Ear | None = None
@@ -162,7 +156,7 @@ class Recorder:
             said = {what: name for what, name in names.items() if name}
             start = {**start_data(self._spec, run), **said}
             at = max(self._clock.now(), nextafter(behind_s, inf))
-            yield from self._write(run, [(STARTED, start)], at=at)
+            yield from self.write(run, [(STARTED, start)], at=at)
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
@@ -179,8 +173,6 @@ class Recorder:
         for event, after in happened:
             kind = type(event)
             data = data_of(event, kind, self._spec)
-            if self._is_foreign:
-                data["nonce"] = after.nonce
             new.append((kind.__name__, data))
             if kind is not ToolStarted:  # of a start, only one thing can come
                 marked = data, after
@@ -193,11 +185,11 @@ class Recorder:
         is_early = count < self._enough or (run.slots and count < 2 * self._enough)
         if is_early and not (self._quiet.thread_id and run.outcome is not None):
             # between turns a run is small: that is waited for
-            return self._write(run, new, may_wait=may_wait)
+            return self.write(run, new, may_wait=may_wait)
         data, rest = checkpoint_data(self._spec, run, self._known)
         whole = Checkpoint(position, MappingProxyType(data))
         known = Known(position, lists_in(run.state)), max(self._every, rest // CHARACTERS)
-        return self._write(run, new, whole, known, may_wait=may_wait)
+        return self.write(run, new, whole, known, may_wait=may_wait)
 
     def missed(self, run: Run[S], held: Sequence[Event]) -> Steps[list[Folded[S]]]:
         """What was said in other processes to `run`, which is as this recorder has left it.
@@ -222,16 +214,16 @@ class Recorder:
                 try:
                     happened = event_and_run(self._spec, run, entry, data)
                 except StoredDataError:
-                    yield from self._tell_by_marks(run, held)
+                    yield from self._lost(held).tell_by_marks(run, self._length)
                     raise
             if happened is None or not is_from_others(happened[0]):
-                yield from self._tell(run, held)
+                yield from self._lost(held).tell(run, self._length)
                 return []
             event, after = happened
             folded.append((run, event, after))
             run = after
         if not folded:  # somebody else has taken the run, and written nothing yet
-            yield from self._tell(run, held)
+            yield from self._lost(held).tell(run, self._length)
         chain: Iterable[Checkpoint] = ()
         if folded:
             chain = yield from answer(
@@ -245,59 +237,18 @@ class Recorder:
         self._listed = None  # theirs may say something else
         return folded
 
-    def _tell(self, run: Run[Any], held: Sequence[Event]) -> Steps[None]:
-        """Write what has come of calls to a run that somebody else drives, or nobody.
-
-        RULE: a known outcome is only thrown away where the run has moved past it.
-        """
-        for _ in range(TELLS) if any(map(is_from_others, held)) else ():
-            load = partial(loaded, self._journal, self._spec, run.id)
-            try:
-                at = yield from answer(self._journal, load)
-                if at.run.nonce != run.nonce:
-                    return  # another run of this id
-            except RunNotFoundError:
-                return  # it is deleted
-            except StoredDataError:
-                yield from self._tell_by_marks(run, held)
-                raise
-            heard = still_heard(self._spec, at.run, held)
-            if not heard:
-                return
-            with suppress(JournalConflictError):  # its driver was faster: look again
-                ports = self._journal, self._spec, self._clock
-                yield from Recorder(*ports, at, is_foreign=True).recording(heard)
-                return
-
-    def _tell_by_marks(self, run: Run[Any], held: Sequence[Event]) -> Steps[None]:
-        """The same where the run goes on by other rules, as far as its entries say what it awaits.
-
-        RULE: an outcome is that of its call, by whatever rules the call was begun.
-        """
-        outcomes, start = outcomes_of(held), self._length
-        read = partial(self._journal.read, run.id, start)
-        for _ in range(TELLS) if outcomes else ():
-            entries = yield from answer(self._journal, lambda: list(with_data(read())))
-            heard = [one for one in outcomes if is_awaited(entries, one)]
-            if not heard:
-                return
-            names = {"nonce": run.nonce}
-            new = [
-                (type(one).__name__, data_of(one, type(one), self._spec) | names) for one in heard
-            ]
-            at = Loaded(run, start + len(entries))
-            with suppress(JournalConflictError):  # as above
-                other = Recorder(self._journal, self._spec, self._clock, at)
-                yield from other._write(run, new)
-                return
+    def _lost(self, held: Sequence[Event]) -> LostOutcomes:
+        """What this recorder knows of calls, where it has lost the run."""
+        ports = self._journal, self._spec, self._clock
+        return LostOutcomes(*ports[:2], held, lambda at: Recorder(*ports, at, is_foreign=True))
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> Steps[None]:
         """Write down that a breakpoint keeps `held` from happening."""
         places = [list(place_of(effect)) for effect in held]
         data = {"held": places, "about_to": describe_effects(held)}
-        return self._write(run, [(STOPPED, data)])
+        return self.write(run, [(STOPPED, data)])
 
-    def _write(
+    def write(
         self,
         run: Run[Any],
         new: Sequence[tuple[str, Mapping[str, Any]]],
@@ -315,16 +266,18 @@ class Recorder:
         if run.labels != self._quiet.labels:  # and so what is listed is not this one any more
             self._quiet = evolve(self._quiet, labels=run.labels)
         if may_wait or listing is not self._quiet:
-            listing = listing_of(self._spec, run, self._quiet)
+            is_quiet = isinstance(run.phase, Thinking)  # the model is asked, and nobody else
+            listing = self._quiet if is_quiet else listing_of(self._spec, run, self._quiet)
             change = None if listing == self._listed else listing
         # a new run has no claim that could be lost
         claim = self._lease.claim if self._length and self._lease is not None else None
         entries, length = list[Entry](), self._length
+        if self._is_foreign:
+            new = [(kind, {**data, "nonce": run.nonce}) for kind, data in new]
         for kind, data in new:  # made whole at once: to evolve one takes four times as long
             listed, body = change if len(entries) == len(new) - 1 else None, MappingProxyType(data)
             entries.append(Entry(length, at, kind, status, body, listed, claim))
-            length += 1
-            claim = None  # the first one names it
+            length, claim = length + 1, None  # the first one names it
         append: Append = (run.id, entries, checkpoint)
         after = length, listing, known
         if self._submit is None and self._is_guarded:
@@ -345,7 +298,7 @@ class Recorder:
         after: _Knowledge,
         interruption: BaseException | None = None,
     ) -> Steps[None]:
-        """As `_write`; again, for a while, where the store cannot be reached, or once interrupted.
+        """As `write`; again, for a while, where the store cannot be reached, or once interrupted.
 
         RULE: what is written twice is written once: the second time it conflicts with itself.
         """
@@ -391,8 +344,7 @@ class Recorder:
             ClaimLostError: somebody else has the run.
         """
         _, entries, _ = append
-        claims, claim = claims_of(self._journal), entries[0].claim
-        if not (self._is_guarded or claims is None or claim is None):
+        if not self._is_guarded and entries[0].claim is not None:
             yield from self._look(run, entries)
         try:
             yield self._wait(append)

@@ -25,7 +25,7 @@ from detent.core.machine.turns import output_of
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event
 from detent.core.run.outcomes import Failed
-from detent.core.run.run import Run
+from detent.core.run.run import Done, Run
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.typevars import S
@@ -142,11 +142,11 @@ class RunHandle(Generic[S]):
 
         performer = self.performer.quickest
         try:
+            pay, drop, listen = performer.perform, performer.drop, self._listen()
             if self.recorder is not None:
                 self.recorder.write_in_place()
             if self.opening:
                 self.session.feed(*self.opening)
-            pay, drop, listen = performer.perform, performer.drop, self._listen()
             drive(self.session, pay, drop=drop, inbox=inbox, listen=listen)
             return at_once(self._result_steps(raises=raises))
         finally:
@@ -175,7 +175,7 @@ class RunHandle(Generic[S]):
         """How to be told what others write to the run, if it is written down."""
         if self.recorder is None:
             return None
-        return partial(self.recorder.listen, self.session.run.id)
+        return partial(self.recorder.listen, self.session.folded.id)
 
     async def leave_async(self) -> None:
         """Leave the run to whoever resumes it, as it is."""
@@ -224,7 +224,7 @@ class RunHandle(Generic[S]):
 
     def _come_to(self, *, raises: bool) -> Steps[AgentResult[S, Any]]:
         run, held = self.session.run, self.session.held
-        if run.outcome is not None:
+        if isinstance(run.phase, Done):
             return ended_result(self.session.spec, run, self.performer.own.errors)
         if held and self.recorder is not None:
             try:

@@ -19,11 +19,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from detent.adapters.journals.lines import sync_directory
 from detent.adapters.journals.polling import FOREIGN_S, wait_for_change
-from detent.adapters.journals.sqlite_file import SQLiteClaims, SQLiteFile
-from detent.adapters.journals.sqlite_tables import (
+from detent.adapters.journals.sqlite_file import (
     Append,
-    Row,
+    SQLiteClaims,
+    SQLiteFile,
     are_inserted,
+)
+from detent.adapters.journals.sqlite_tables import (
+    Row,
     checkpoint_checksum,
     entry_checksum,
     full_row,
@@ -85,7 +88,7 @@ class SQLiteJournal:
         if self._writer.is_at_work:
             self._writer.submit(rows).result()
         elif not (rows.is_plain and self._file.do("written", partial(are_inserted, [rows]))):
-            self._file.do("written", partial(_alone, rows))
+            self._file.write_alone(rows)
 
     def submit(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
@@ -134,12 +137,10 @@ class SQLiteJournal:
         """As the port says."""
 
         def delete(db: sqlite3.Connection) -> None:
-            db.execute("BEGIN IMMEDIATE")
             for table in ("entries", "snapshots", "runs", "claims"):
                 db.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))  # noqa: S608 - ours
-            db.execute("COMMIT")
 
-        self._file.do("written", delete)
+        self._file.write_alone(delete)
 
     def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
         """As the port `Notices` says: by the version of the file, in a connection of its own."""
@@ -232,14 +233,6 @@ def _end_log(path: Path) -> None:
         path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
 
 
-def _alone(job: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
-    """Do a job in a transaction of its own."""
-    db.execute("BEGIN IMMEDIATE")
-    result = job(db)
-    db.execute("COMMIT")
-    return result
-
-
 def _together(
     file: SQLiteFile, jobs: Sequence[Callable[[sqlite3.Connection], object]]
 ) -> list[Done]:
@@ -250,7 +243,7 @@ def _together(
         written = set(plain if plain and are_inserted(plain, db) else ())
         return [(None, None) if job in written else _done(file, job, db) for job in jobs]
 
-    return file.do("written", partial(_alone, do))
+    return file.write_alone(do)
 
 
 def _done(

@@ -1,4 +1,4 @@
-"""The file of an SQLite journal, and the claims on its runs, in two tables of it.
+"""The file of an SQLite journal, and what is written to it: appends, and the claims on its runs.
 
 Claims are not waited for until they are on the disk: one that a power cut loses was that of a
 process which the same cut has ended.
@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
+
+from attrs import astuple, frozen
 
 from detent.adapters.journals.sqlite_opening import (
     IS_FOLDER,
@@ -24,10 +28,26 @@ from detent.adapters.journals.sqlite_opening import (
     opened,
     readable,
 )
-from detent.adapters.journals.sqlite_tables import claim_on
+from detent.adapters.journals.sqlite_tables import (
+    checkpoint_row,
+    entry_row,
+    list_anew,
+    open_run,
+    require_all,
+)
 from detent.adapters.journals.writer import Writer
 from detent.ports.claims import FORGOTTEN_S, Claim, Owner
-from detent.ports.journal import JournalDamagedError, JournalError, JournalUnavailableError
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    JournalConflictError,
+    JournalDamagedError,
+    JournalError,
+    JournalUnavailableError,
+    require_claim,
+    require_next,
+    texts_of,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -36,6 +56,19 @@ T = TypeVar("T")
 
 Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 
+LENGTHEN = "UPDATE runs SET length = ? WHERE run_id = ?"
+LENGTHS = """
+SELECT COALESCE(MAX(position) + 1, 0), (SELECT length FROM runs WHERE run_id = ?)
+FROM entries WHERE run_id = ?
+"""
+AT_ONCE = 8
+"""So many entries of one append can be inserted by one statement. A turn seldom has more."""
+INSERT = "INSERT INTO entries "
+ROW = "(?, ?, ?, ?, ?, ?, ?)"
+CLAIM = "SELECT owner, epoch, since FROM claims WHERE run_id = ?"
+IS_CLAIMED = """EXISTS (
+    SELECT 1 FROM claims WHERE run_id = ? AND owner = ? AND epoch = ? AND since = ?
+)"""
 FIRST = "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)"
 NEXT = """
 UPDATE claims SET owner = ?, epoch = ?, since = ?
@@ -113,6 +146,17 @@ class SQLiteFile:
                     self._db.execute("ROLLBACK")
                 if self._only_reads:  # others may write, or we soon: look anew each time
                     self._drop()
+
+    def write_alone(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        """Do a job in a transaction of its own."""
+
+        def alone(db: sqlite3.Connection) -> T:
+            db.execute("BEGIN IMMEDIATE")
+            result = job(db)
+            db.execute("COMMIT")
+            return result
+
+        return self.do("written", alone)
 
     def fault(self, done: str, error: Exception) -> JournalError:
         """What an error of SQLite means for a journal."""
@@ -195,6 +239,76 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+@frozen(eq=False)
+class Append:
+    """The rows of an append, and how they are written to the journal at `path`."""
+
+    path: str
+    run_id: str
+    entries: Sequence[Entry]
+    rows: Sequence[tuple[object, ...]]
+    snapshot: tuple[object, ...] | None
+    claim: Claim | None
+    is_plain: bool
+
+    @classmethod
+    def of(
+        cls, path: str, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None
+    ) -> Append:
+        """Makes them. It raises what there is to say against the entries by themselves."""
+        start = entries[0].position if entries else 0
+        require_next(run_id, entries, start)
+        rows = [*map(partial(entry_row, run_id), entries, texts_of(entries))]
+        snapshot = None if checkpoint is None else checkpoint_row(run_id, checkpoint)
+        is_few = start > 0 and snapshot is None and len(rows) <= AT_ONCE
+        is_plain = is_few and all(one.listing is None for one in entries)
+        claim = entries[0].claim if entries else None
+        return cls(path, run_id, entries, rows, snapshot, claim, is_plain)
+
+    def __call__(self, db: sqlite3.Connection) -> None:
+        """Write them in the transaction that has begun."""
+        if self.is_plain and are_inserted([self], db):
+            return
+        run_id, start = self.run_id, self.entries[0].position
+        length, known = db.execute(LENGTHS, (run_id, run_id)).fetchone()
+        require_all(self.path, run_id, length, known)
+        if length != start:
+            raise JournalConflictError(run_id, start, length)
+        if self.claim is not None:
+            require_claim(run_id, self.entries, claim_on(db, run_id))
+        if start:
+            db.execute(LENGTHEN, (length, run_id))  # damage may have made it shorter
+            list_anew(db, run_id, self.entries)
+        else:
+            open_run(db, run_id, self.entries)
+        db.executemany(f"{INSERT}VALUES {ROW}", self.rows)
+        if self.snapshot is not None:
+            db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", self.snapshot)
+
+
+def are_inserted(appends: Sequence[Append], db: sqlite3.Connection) -> bool:
+    """Whether plain rows could all be inserted as the next ones of their runs, by one statement.
+
+    A thread gives up the interpreter with each statement, and waits for it behind a busy loop.
+    """
+    rows = [row for append in appends for row in append.rows]
+    claims = [(one.run_id, *astuple(one.claim)) for one in appends if one.claim is not None]
+    values = f"VALUES {', '.join(len(rows) * [ROW])}"
+    if claims:  # and their claims are there, or nothing is
+        values = f"SELECT * FROM ({values}) WHERE {' AND '.join(len(claims) * [IS_CLAIMED])}"  # noqa: S608 - ours
+    try:
+        done = db.execute(INSERT + values, [*chain(*rows, *claims)])
+    except sqlite3.IntegrityError:
+        return False
+    return done.rowcount == len(rows)
+
+
+def claim_on(db: sqlite3.Connection, run_id: str) -> Claim | None:
+    """The claim on a run, in the transaction that has begun."""
+    row = db.execute(CLAIM, (run_id,)).fetchone()
+    return None if row is None else Claim(*row)
 
 
 class SQLiteClaims:

@@ -14,21 +14,16 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import chain, islice, product
+from itertools import islice, product
 from typing import Any, TypeAlias
 
-from attrs import astuple, evolve, frozen
+from attrs import evolve
 
-from detent.ports.claims import Claim
 from detent.ports.journal import (
     Checkpoint,
     Entry,
-    JournalConflictError,
     JournalDamagedError,
     listing_after,
-    require_claim,
-    require_next,
-    texts_of,
 )
 from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun, page_of
 
@@ -59,21 +54,8 @@ CREATE INDEX IF NOT EXISTS runs_by_labels ON runs (labels, status, at, run_id)
     WHERE labels <> '';
 """
 OPEN = "INSERT OR REPLACE INTO runs VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?)"
-LENGTHEN = "UPDATE runs SET length = ? WHERE run_id = ?"
 LISTING = "SELECT agent, thread_id, wake_at, pending, crc32, labels FROM runs WHERE run_id = ?"
 LISTED = "UPDATE runs SET wake_at = ?, pending = ?, crc32 = ?, labels = ? WHERE run_id = ?"
-LENGTHS = """
-SELECT COALESCE(MAX(position) + 1, 0), (SELECT length FROM runs WHERE run_id = ?)
-FROM entries WHERE run_id = ?
-"""
-AT_ONCE = 8
-"""So many entries of one append can be inserted by one statement. A turn seldom has more."""
-INSERT = "INSERT INTO entries "
-ROW = "(?, ?, ?, ?, ?, ?, ?)"
-CLAIM = "SELECT owner, epoch, since FROM claims WHERE run_id = ?"
-IS_CLAIMED = """EXISTS (
-    SELECT 1 FROM claims WHERE run_id = ? AND owner = ? AND epoch = ? AND since = ?
-)"""
 RUNS = """
 SELECT position, entries.at, kind, entries.status, data, entries.crc32,
     (SELECT at FROM entries WHERE entries.run_id = runs.run_id AND position = 0), runs.*
@@ -99,77 +81,6 @@ WITH RECURSIVE each(labels) AS (
 LOST = """
 SELECT run_id, MAX(at) FROM entries WHERE run_id NOT IN (SELECT run_id FROM runs) GROUP BY run_id
 """
-
-
-@frozen(eq=False)
-class Append:
-    """The rows of an append, and how they are written to the journal at `path`."""
-
-    path: str
-    run_id: str
-    entries: Sequence[Entry]
-    rows: Sequence[tuple[object, ...]]
-    snapshot: tuple[object, ...] | None
-    claim: Claim | None
-    is_plain: bool
-
-    @classmethod
-    def of(
-        cls, path: str, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None
-    ) -> Append:
-        """Makes them. It raises what there is to say against the entries by themselves."""
-        start = entries[0].position if entries else 0
-        require_next(run_id, entries, start)
-        pairs = zip(entries, texts_of(entries), strict=True)
-        rows = [entry_row(run_id, entry, text) for entry, text in pairs]
-        snapshot = None if checkpoint is None else checkpoint_row(run_id, checkpoint)
-        is_few = start > 0 and snapshot is None and len(rows) <= AT_ONCE
-        is_plain = is_few and all(one.listing is None for one in entries)
-        claim = entries[0].claim if entries else None
-        return cls(path, run_id, entries, rows, snapshot, claim, is_plain)
-
-    def __call__(self, db: sqlite3.Connection) -> None:
-        """Write them in the transaction that has begun."""
-        if self.is_plain and are_inserted([self], db):
-            return
-        run_id, start = self.run_id, self.entries[0].position
-        length, known = db.execute(LENGTHS, (run_id, run_id)).fetchone()
-        require_all(self.path, run_id, length, known)
-        if length != start:
-            raise JournalConflictError(run_id, start, length)
-        if self.claim is not None:
-            require_claim(run_id, self.entries, claim_on(db, run_id))
-        if start:
-            db.execute(LENGTHEN, (length, run_id))  # damage may have made it shorter
-            list_anew(db, run_id, self.entries)
-        else:
-            open_run(db, run_id, self.entries)
-        db.executemany(f"{INSERT}VALUES {ROW}", self.rows)
-        if self.snapshot is not None:
-            db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", self.snapshot)
-
-
-def are_inserted(appends: Sequence[Append], db: sqlite3.Connection) -> bool:
-    """Whether plain rows could all be inserted as the next ones of their runs, by one statement.
-
-    A thread gives up the interpreter with each statement, and waits for it behind a busy loop.
-    """
-    rows = [row for append in appends for row in append.rows]
-    claims = [(one.run_id, *astuple(one.claim)) for one in appends if one.claim is not None]
-    values = f"VALUES {', '.join(len(rows) * [ROW])}"
-    if claims:  # and their claims are there, or nothing is
-        values = f"SELECT * FROM ({values}) WHERE {' AND '.join(len(claims) * [IS_CLAIMED])}"  # noqa: S608 - ours
-    try:
-        done = db.execute(INSERT + values, [*chain(*rows, *claims)])
-    except sqlite3.IntegrityError:
-        return False
-    return done.rowcount == len(rows)
-
-
-def claim_on(db: sqlite3.Connection, run_id: str) -> Claim | None:
-    """The claim on a run, in the transaction that has begun."""
-    row = db.execute(CLAIM, (run_id,)).fetchone()
-    return None if row is None else Claim(*row)
 
 
 def require_all(path: str, run_id: str, count: int, known: object, start: int = 0) -> None:

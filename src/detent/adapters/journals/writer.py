@@ -40,12 +40,9 @@ class Writer(Generic[C]):
         self._pid = os.getpid()
         self._lock = Lock()
         self._waiting: list[tuple[Callable[[C], object], Future[Any]]] = []
-        self._is_at_work = False
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether jobs are being done just now, so that one more is best done with the next."""
-        return self._is_at_work and self._pid == os.getpid()
+        self.is_at_work = False
+        """Whether jobs are being done just now, so that one more is best done with the next. A fork
+        may inherit a yes: then `submit` begins anew."""
 
     def submit(self, job: Callable[[C], T]) -> Future[T]:
         """Have it done."""
@@ -55,13 +52,13 @@ class Writer(Generic[C]):
         future.set_running_or_notify_cancel()  # nobody can take it back
         with self._lock:
             self._waiting.append((job, future))
-            is_at_work, self._is_at_work = self._is_at_work, True
+            is_at_work, self.is_at_work = self.is_at_work, True
         if not is_at_work:
             try:
                 run_in_a_thread(self._work)
             except BaseException:  # there is no thread to be had: whoever is next tries again
                 with self._lock:
-                    self._is_at_work = False
+                    self.is_at_work = False
                     self._waiting.remove((job, future))
                 raise
         return future
@@ -83,5 +80,5 @@ class Writer(Generic[C]):
         """The next ones. Without any, whoever submits one begins the work anew."""
         with self._lock:
             jobs, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
-            self._is_at_work = bool(jobs)
+            self.is_at_work = bool(jobs)
             return jobs

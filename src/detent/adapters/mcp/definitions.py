@@ -11,12 +11,11 @@ from typing import Any
 from attrs import field, frozen
 
 from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
-from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import ToolDefinitionError
 from detent.core.tools.signature import ToolFunction
 from detent.core.tools.tool import Tool
 from detent.core.tools.version import hashed
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import FrozenDict, frozen_mapping
 
 NAME_MAX = 64
 """How long the name of a tool may be: so much every provider takes."""

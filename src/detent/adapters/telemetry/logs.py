@@ -46,14 +46,12 @@ Line: TypeAlias = tuple[int, str, dict[str, Any]]
 """A level, a sentence, and the fields of its record beyond those of every record."""
 
 
-def logging_observers(run: Run[Any]) -> list[Observer]:
-    """The observer that logs a run; none where nobody reads it, so that it costs nothing."""
-    if not LOGGER.isEnabledFor(logging.INFO):
-        return []
+def logging_observer(run: Run[Any]) -> Observer:
+    """The observer that logs a run, which begins, or goes on."""
     is_new = run.turn == 1 and run.usage == Usage() and not (run.slots or run.outcome)
     text = f"begins with {len(run.messages)} messages" if is_new else "goes on"
     _emit(logging.INFO, f"run {run.id}: {text}", {"run_id": run.id, "turn": run.turn, "agents": ()})
-    return [log_event]
+    return log_event
 
 
 def log_event(before: Run[Any], event: Event, after: Run[Any]) -> None:

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from attrs import field, frozen
 
-from detent.core.chat.messages import frozen_mapping
+from detent.core.values.frozen import frozen_mapping
 
 
 @frozen

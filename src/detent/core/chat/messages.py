@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 
 from detent.core.values.copies import frozen_leaf
 from detent.core.values.fast_values import fast_init
-from detent.core.values.frozen import ATOMS, FrozenDict, freeze, is_deep, sealed
+from detent.core.values.frozen import ATOMS, EMPTY, FrozenDict, freeze, is_deep, sealed
 from detent.core.values.short_repr import MASK
 
 Part = TypeVar("Part")
@@ -25,17 +25,8 @@ class ChatRole(StrEnum):
     TOOL = "tool"
 
 
-def frozen_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
-    """The converter of every field that holds a mapping of JSON values."""
-    if type(value) is FrozenDict:
-        return value
-    return FrozenDict({key: freeze(item) for key, item in value.items()})
-
-
 DEPTH_MAX = 100
 """How deep JSON in a message may be nested: as deep as every interpreter can follow it."""
-
-EMPTY: FrozenDict[str, object] = FrozenDict()
 
 
 def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
@@ -185,17 +176,9 @@ class ToolCallResult:
         return "\n".join(part.text for part in self.result if isinstance(part, TextContent))
 
 
-Content: TypeAlias = (
-    TextContent
-    | ReasoningContent
-    | ImageContent
-    | FileContent
-    | ToolCall
-    | ToolCallResult
-    | Citation
-)
+Content: TypeAlias = ResultPart | ReasoningContent | ToolCall | ToolCallResult | Citation
 _CONTENTS: frozenset[type] = frozenset(get_args(Content))
-UserPart: TypeAlias = str | TextContent | ImageContent | FileContent
+UserPart: TypeAlias = str | ResultPart
 
 
 def _role(role: ChatRole | str) -> ChatRole:
@@ -397,3 +380,19 @@ def with_calls(message: ChatMessage, calls: Sequence[ToolCall]) -> ChatMessage:
 def tool_message(result: ToolCallResult) -> ChatMessage:
     """The message that tells the model what came of its call."""
     return ChatMessage(ChatRole.TOOL, (result,))
+
+
+def labels_of(messages: Iterable[ChatMessage]) -> tuple[str, ...]:
+    """The labels that messages bring along, in `meta["labels"]`.
+
+    Raises:
+        ValueError: of one of them, these are no list of texts.
+    """
+    found: list[str] = []
+    for message in messages:
+        labels: Any = message.meta.get("labels", ())
+        is_list = isinstance(labels, list | tuple | set | frozenset)
+        if not is_list or not all(isinstance(one, str) and one for one in labels):
+            raise ValueError(f"meta['labels'] of a message is a list of texts, got {labels!r:.80}")
+        found += labels
+    return tuple(sorted(set(found)))

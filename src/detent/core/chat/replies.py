@@ -6,13 +6,9 @@ from typing import Literal, TypeAlias
 
 from attrs import field, frozen
 
-from detent.core.chat.messages import (
-    EMPTY,
-    ChatMessage,
-    frozen_mapping,
-)
+from detent.core.chat.messages import ChatMessage
 from detent.core.values.fast_values import fast_init
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 
 FinishReason: TypeAlias = Literal[
     "stop", "length", "tool_calls", "content_filter", "refusal", "paused", "other"

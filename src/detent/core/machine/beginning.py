@@ -6,11 +6,11 @@ from functools import reduce
 from typing import Any
 
 from detent.core.machine.binding import binding_of, is_cleared
-from detent.core.machine.calls import attempted
 from detent.core.machine.delegation import nested_run
-from detent.core.run.approval import is_past
+from detent.core.machine.turns import attempted
 from detent.core.run.effects import RunTool
 from detent.core.run.events import Event, HappenedInside, ToolStarted
+from detent.core.run.limits import is_past
 from detent.core.run.refs import AgentRef, Path
 from detent.core.run.run import Ready, Run
 from detent.core.run.spec import AgentSpec

@@ -12,17 +12,8 @@ from attrs import frozen
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
-from detent.core.run.approval import (
-    ANYBODY,
-    SCOPES,
-    Ask,
-    Binding,
-    FormerDecision,
-    Grant,
-    Modified,
-    end_of,
-    is_past,
-)
+from detent.core.run.approval import ANYBODY, SCOPES, Ask, Binding, FormerDecision, Grant, Modified
+from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import attrs
 
 from detent.core.chat.messages import ToolCall
-from detent.core.errors import DetentError, UnknownEffectError
+from detent.core.errors import DetentError
 from detent.core.run.approval import (
     ANYBODY,
     SCOPES,
@@ -23,14 +23,11 @@ from detent.core.run.approval import (
     Modified,
     Principal,
     Rejected,
-    end_of,
-    is_past,
 )
-from detent.core.run.events import Attempted, ClockTicked, HumanDecided, ToolRaised
+from detent.core.run.events import ClockTicked, HumanDecided, ToolRaised
+from detent.core.run.limits import end_of, is_past
 from detent.core.run.outcomes import Cancelled, Exhausted
-from detent.core.run.refs import CallRef
 from detent.core.run.run import (
-    Acting,
     AwaitingDecision,
     BackingOff,
     Delegated,
@@ -39,25 +36,18 @@ from detent.core.run.run import (
     Run,
     Running,
     Slot,
-    Status,
-    Unknown,
     begun_anew,
     decisions_about,
     moved,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.json_values import identity
-from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.masking import masked
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
-
-Attempt: TypeAlias = Running | Ready | Unknown
-BEGUN = (Running, Ready, Unknown)
-"""The statuses of a call that may be answered; a call that runs is the usual case."""
 
 Why: TypeAlias = Literal[
     "unknown_call",
@@ -214,38 +204,6 @@ def not_allowed(answers: Answers, call: ToolCall, decision: Decision) -> str | N
         case _:
             pass
     return None
-
-
-def slot_at(run: Run[S], ref: CallRef) -> Slot | None:
-    """The open turn's slot at `ref`; None when it belongs to a turn that has passed."""
-    if ref.turn < run.turn:
-        return None
-    phase = run.phase
-    slots = phase.slots if isinstance(phase, Acting) else ()
-    if ref.turn > run.turn or not 0 <= ref.place < len(slots):
-        raise UnknownEffectError(f"run {run.id} has no tool call {ref}")
-    return slots[ref.place]
-
-
-def attempted(
-    run: Run[S], event: Attempted, kinds: type[Attempt] | tuple[type[Attempt], ...]
-) -> Slot | None:
-    """The slot whose attempt the event is about; None unless its status is of these kinds."""
-    slot = slot_at(run, event.ref)
-    if slot is not None and isinstance(slot.status, kinds):
-        return slot if slot.status.attempt == event.attempt else None
-    return slot if slot and kinds is BEGUN and _answers_question(event, slot.status) else None
-
-
-def _answers_question(event: Attempted, status: Status) -> bool:
-    """Whether a human is asked about a call because nobody knew what this event says.
-
-    Somebody knows after all: a driver that lost the run while the tool was at work.
-    """
-    if not isinstance(status, AwaitingDecision) or not status.after:
-        return False
-    is_lookup = isinstance(event, ToolRaised) and event.fault.kind == "unknown_outcome"
-    return status.attempt == event.attempt + 1 and not is_lookup
 
 
 def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:

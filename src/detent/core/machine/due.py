@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
@@ -137,7 +138,8 @@ def _judgements(
         return [], inner
     if not anew and not any(isinstance(one, Judge) for owed in inner.values() for one in owed):
         return [], inner
-    seen, asked, taken = unjudged(spec, run), list[Judge](), set[str]()
+    all_of_it = unjudged(spec, run)
+    seen, asked, taken = _seen_by(all_of_it, all_of_it), list[Judge](), set[str]()
     for slot, binding in anew:
         name = slot.call.tool_name
         policy = spec.guards.get(name, unguarded)
@@ -153,9 +155,35 @@ def _judgements(
                 kept.append(effect)
             elif taken.isdisjoint(names := budgets_of(effect.policy)):
                 taken |= names
-                kept.append(evolve(effect, run=evolve_run(effect.run, spent=seen.spent)))
+                kept.append(evolve(effect, run=_seen_by(all_of_it, effect.run)))
         left[ref] = tuple(kept)
     return asked, left
+
+
+def _seen_by(outer: Run[Any], run: Run[Any]) -> Run[Any]:
+    """A run as a policy sees it: with what all of `outer` has spent and called, but for what waits.
+
+    RULE: whatever is no call of its own is one of agents inside: also of those around it, and
+    beside it. What waits for a policy is none yet, as it may not run.
+    """
+    elsewhere = _unjudged_calls(outer)
+    elsewhere.subtract(_unjudged_calls(run, is_deep=False))
+    own = run.tool_call_counts
+    names = {*outer.tool_call_counts, *outer.calls_inside}
+    counts = {name: outer.calls_of(name) - own.get(name, 0) - elsewhere[name] for name in names}
+    others = FrozenDict({name: count for name, count in counts.items() if count})
+    return evolve_run(run, spent=outer.spent, calls_inside=others)
+
+
+def _unjudged_calls(run: Run[Any], *, is_deep: bool = True) -> Counter[str]:
+    """How many calls wait for their policies, by tool, also in agents at work if `is_deep`."""
+    found = Counter[str]()
+    for slot in run.slots:
+        if isinstance(slot.status, AwaitingPolicy):
+            found[slot.call.tool_name] += 1
+        elif isinstance(slot.status, Delegated) and is_deep:
+            found += _unjudged_calls(slot.status.run)
+    return found
 
 
 def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> Iterator[AskHuman]:

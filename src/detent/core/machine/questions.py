@@ -17,8 +17,9 @@ from detent.core.machine.binding import (
     is_unfit,
     wants_more,
 )
-from detent.core.machine.calls import refusal, slot_at
+from detent.core.machine.calls import refusal
 from detent.core.machine.rejections import Around, known_no, templates_of
+from detent.core.machine.turns import slot_at
 from detent.core.run.approval import (
     PLAIN_ASK,
     SCOPES,
@@ -37,10 +38,9 @@ from detent.core.run.approval import (
     Rejected,
     Scope,
     Verdict,
-    end_of,
-    is_past,
 )
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
+from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
     AnsweredByHuman,
     AwaitingDecision,

@@ -9,13 +9,14 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.core.machine.binding import binding_of, digest_of
-from detent.core.machine.calls import BEGUN, attempted, not_entitled
+from detent.core.machine.calls import not_entitled
 from detent.core.machine.delegation import came_of, inner_name
 from detent.core.machine.questions import expired, posed
-from detent.core.machine.turns import has_no_answer, settled, with_unread
-from detent.core.run.approval import Ask, Confirmed, is_past
+from detent.core.machine.turns import BEGUN, attempted, settled, with_unread
+from detent.core.run.approval import Ask, Confirmed
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
+from detent.core.run.limits import is_past
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
@@ -32,6 +33,7 @@ from detent.core.run.run import (
     Unknown,
     begun_anew,
     charged,
+    has_no_answer,
     labelled,
     moved,
     with_slot,

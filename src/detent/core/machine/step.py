@@ -12,7 +12,7 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.calls import BEGUN, after_fault, after_tick, attempted, given_up, slot_at
+from detent.core.machine.calls import after_fault, after_tick, given_up
 from detent.core.machine.delegation import (
     TASK,
     begins_none,
@@ -27,17 +27,18 @@ from detent.core.machine.questions import decided_by_human, expired, judged, rev
 from detent.core.machine.recovery import after_lookup, after_loss, let_go, resumed
 from detent.core.machine.rejections import Around
 from detent.core.machine.turns import (
+    BEGUN,
     after_failure,
     answer_call,
     answered,
     asked_again,
+    attempted,
     cut_short,
     end,
-    is_asked,
     settled,
+    slot_at,
     spoken_to,
 )
-from detent.core.run.approval import end_of, is_past
 from detent.core.run.events import (
     AnswerRejected,
     CallRewritten,
@@ -58,6 +59,7 @@ from detent.core.run.events import (
     ToolReturned,
     ToolStarted,
 )
+from detent.core.run.limits import end_of, is_past
 from detent.core.run.outcomes import Cancelled, Exhausted, Finished
 from detent.core.run.refs import AgentRef
 from detent.core.run.run import (
@@ -149,7 +151,7 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None)
         case ToolReturned():
             return _on_tool_returned(spec, run, event)
         case ModelFailed():
-            return after_failure(spec, run, event) if is_asked(run, event) else run
+            return after_failure(spec, run, event) if _is_asked(run, event) else run
         case ToolRaised():
             return _on_tool_raised(spec, run, event)
         case ClockTicked():
@@ -189,7 +191,7 @@ def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
 def _on_model_replied(
     spec: AgentSpec[S], run: Run[S], event: ModelReplied, around: Around | None
 ) -> Run[S]:
-    if not is_asked(run, event):
+    if not _is_asked(run, event):
         return run
     reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost
@@ -198,6 +200,22 @@ def _on_model_replied(
     slots, counts = open_slots(spec, run, calls, around)
     acting = Acting(reply, slots)
     return evolve(run, phase=acting, usage=usage, cost=cost, tool_call_counts=counts)
+
+
+def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
+    """Whether the model is to answer just this.
+
+    Raises:
+        UnknownEffectError: it was never asked this.
+    """
+    if event.turn > run.turn:
+        raise UnknownEffectError(
+            f"run {run.id} is in turn {run.turn}, and the model was never asked in turn "
+            f"{event.turn}, attempt {event.attempt}"
+        )
+    phase = run.phase
+    is_thinking = isinstance(phase, Thinking) and phase.attempt == event.attempt
+    return is_thinking and event.turn == run.turn
 
 
 def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:

@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
-from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import (
     ChatMessage,
     ResultPart,
     TextContent,
     ToolCallResult,
+    labels_of,
     tool_message,
     with_calls,
 )
-from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.core.chat.replies import ChatReply
 from detent.core.errors import OutputError, StateError, UnknownEffectError
 from detent.core.machine.calls import given_up
-from detent.core.run.events import MessageReceived, ModelFailed, ModelReplied
+from detent.core.run.events import Attempted, MessageReceived, ModelFailed, ToolRaised
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.run.output_type import AnswerType
+from detent.core.run.refs import CallRef
 from detent.core.run.run import (
+    OPEN,
     THINKING,
     Acting,
     AnswerAccepted,
     AnsweredByHuman,
     AnswerInvalid,
+    AwaitingDecision,
     Done,
     Faulted,
     Open,
     Pausing,
+    Ready,
     Refused,
     Run,
+    Running,
     Slot,
+    Status,
     Succeeded,
     Thinking,
-    are_settled,
+    Unknown,
     evolve,
     is_settled,
     labelled,
@@ -52,8 +58,43 @@ from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import Invocation
 
+Attempt: TypeAlias = Running | Ready | Unknown
+BEGUN = (Running, Ready, Unknown)
+"""The statuses of a call that may be answered; a call that runs is the usual case."""
 EARLY = frozenset({"length", "content_filter", "refusal"})
 """The reasons for which a model stops before its answer is whole."""
+
+
+def slot_at(run: Run[S], ref: CallRef) -> Slot | None:
+    """The open turn's slot at `ref`; None when it belongs to a turn that has passed."""
+    if ref.turn < run.turn:
+        return None
+    phase = run.phase
+    slots = phase.slots if isinstance(phase, Acting) else ()
+    if ref.turn > run.turn or not 0 <= ref.place < len(slots):
+        raise UnknownEffectError(f"run {run.id} has no tool call {ref}")
+    return slots[ref.place]
+
+
+def attempted(
+    run: Run[S], event: Attempted, kinds: type[Attempt] | tuple[type[Attempt], ...]
+) -> Slot | None:
+    """The slot whose attempt the event is about; None unless its status is of these kinds."""
+    slot = slot_at(run, event.ref)
+    if slot is not None and isinstance(slot.status, kinds):
+        return slot if slot.status.attempt == event.attempt else None
+    return slot if slot and kinds is BEGUN and _answers_question(event, slot.status) else None
+
+
+def _answers_question(event: Attempted, status: Status) -> bool:
+    """Whether a human is asked about a call because nobody knew what this event says.
+
+    Somebody knows after all: a driver that lost the run while the tool was at work.
+    """
+    if not isinstance(status, AwaitingDecision) or not status.after:
+        return False
+    is_lookup = isinstance(event, ToolRaised) and event.fault.kind == "unknown_outcome"
+    return status.attempt == event.attempt + 1 and not is_lookup
 
 
 def settled(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
@@ -72,6 +113,14 @@ def answer_call(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
     if are_settled(slots):
         return _completed(spec, run, phase.reply, slots)
     return evolve(run, phase=Acting(phase.reply, slots))
+
+
+def are_settled(slots: Sequence[Slot]) -> bool:
+    """Whether each slot's call has its answer."""
+    for slot in slots:  # noqa: SIM110 - a generator would take twice as long
+        if type(slot.status) in OPEN:
+            return False
+    return True
 
 
 def _completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
@@ -158,27 +207,6 @@ def _unless_spoken_to(spec: AgentSpec[S], ended: Run[S]) -> Run[S]:
         return ended
     on = turned(spec, ended, ended.state)
     return ended if on.outcome is not None else on
-
-
-def is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
-    """Whether the model is to answer just this.
-
-    Raises:
-        UnknownEffectError: it was never asked this.
-    """
-    if event.turn > run.turn:
-        raise UnknownEffectError(
-            f"run {run.id} is in turn {run.turn}, and the model was never asked in turn "
-            f"{event.turn}, attempt {event.attempt}"
-        )
-    phase = run.phase
-    is_thinking = isinstance(phase, Thinking) and phase.attempt == event.attempt
-    return is_thinking and event.turn == run.turn
-
-
-def has_no_answer(run: Run[S]) -> bool:
-    """Whether the run has ended because the model gave no answer: resumed, it asks again."""
-    return isinstance(run.outcome, Failed) and isinstance(run.outcome.failure, ModelFailure)
 
 
 def folded(

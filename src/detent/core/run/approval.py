@@ -9,11 +9,12 @@ from typing import Literal, TypeAlias, get_args
 from attrs import Attribute, field, fields_dict, frozen
 from attrs.validators import and_, deep_iterable, min_len, optional
 
-from detent.core.chat.messages import ToolCall, frozen_mapping
+from detent.core.chat.messages import ToolCall
+from detent.core.run.limits import is_past
 from detent.core.run.refs import CallRef, Path
 from detent.core.tools.version import hashed
 from detent.core.values.checks import number, of_kind
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 
 Amounts: TypeAlias = FrozenDict[str, float]
 """How much of each budget, by its name; a budget has no amount below zero."""
@@ -273,8 +274,8 @@ class FormerDecision:
     """
 
     text: str
-    arguments: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
-    state: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    arguments: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
+    state: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
 
 
 @frozen
@@ -328,7 +329,7 @@ class DecisionRecord:
     by: str | None = None
     at: float | None = None
     path: Path = ()
-    revealed: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    revealed: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
     who: Principal | None = None
 
     def describe(self) -> str:
@@ -361,20 +362,10 @@ class Grant:
     at: float | None = None
     path: Path = ()
     expires_at: float | None = None
-    revealed: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    revealed: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
     approvers: Approvers = ANYBODY
 
     def covers(self, binding: Binding, at: float | None) -> bool:
         """Whether a call with this binding need not be asked about, at a time."""
         lacks = {"arguments"} if self.scope == "tool" else set[str]()
         return {*self.binding.differing(binding)} <= lacks and not is_past(self.expires_at, at)
-
-
-def end_of(at: float | None, lasts_s: float | None) -> float | None:
-    """When that is over which lasts so long from a time; None where either is not said."""
-    return None if at is None or lasts_s is None else at + lasts_s
-
-
-def is_past(until: float | None, at: float | None) -> bool:
-    """Whether a time is over at another one. What does not say when it comes, comes too late."""
-    return until is not None and not (at is not None and at <= until)

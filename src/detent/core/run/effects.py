@@ -24,7 +24,7 @@ from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
 from detent.core.tools.result import result_of
 from detent.core.tools.tool import Tool, ToolSpec
 from detent.core.values.fast_values import fast_init
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import EMPTY, FrozenDict
 
 Policy: TypeAlias = Callable[[ToolCall, Tool, Run[Any]], Verdict | Awaitable[Verdict]]
 """Answers for each call whether it may run, may not, or a human must be asked.
@@ -200,7 +200,7 @@ class AskHuman(_OfCall):
     reason: str
     run_id: str = ""
     expires_at: float | None = None
-    revealed: FrozenDict[str, object] = field(factory=FrozenDict)
+    revealed: FrozenDict[str, object] = EMPTY
     path: Path = ()
     begins: int = 1
     ask: Ask = PLAIN_ASK

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from attrs import field, frozen
 
 from detent.core.chat.replies import ChatReply, Usage
-from detent.core.run.approval import end_of
 from detent.core.values.checks import names_told, number, of_kind
 
 _COUNT, _MAY_BE_COUNT = number(1, is_whole=True), number(0, is_whole=True, or_none=True)
@@ -84,3 +83,13 @@ class Limits:
     def deadline(self, at: float | None) -> float | None:
         """When a run must have ended that is taken up `at` a time."""
         return end_of(at, self.max_seconds)
+
+
+def end_of(at: float | None, lasts_s: float | None) -> float | None:
+    """When that is over which lasts so long from a time; None where either is not said."""
+    return None if at is None or lasts_s is None else at + lasts_s
+
+
+def is_past(until: float | None, at: float | None) -> bool:
+    """Whether a time is over at another one. What does not say when it comes, comes too late."""
+    return until is not None and not (at is not None and at <= until)

@@ -6,10 +6,9 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from detent.core.chat.messages import frozen_mapping
 from detent.core.chat.replies import ModelFailure
 from detent.core.tools.result import ToolFault
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 
 
 @frozen
@@ -22,7 +21,7 @@ class Finished:
     """
 
     exit_reason: str
-    answer: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    answer: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
 
 
 @frozen

@@ -9,7 +9,6 @@ from typing import Any, Generic, cast
 from attrs import field, frozen
 from attrs.validators import ge
 
-from detent.core.chat.messages import frozen_mapping
 from detent.core.chat.replies import SchemaMode
 from detent.core.codec.json_text import read_json
 from detent.core.schema.accepted_keywords import parts
@@ -18,7 +17,7 @@ from detent.core.schema.validation import faults
 from detent.core.state.typevars import T
 from detent.core.tools.tool import ToolSpec
 from detent.core.tools.wording import FINAL_ANSWER
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import FrozenDict, frozen_mapping
 
 FENCE = "```"
 STRICT = frozenset({"type", "properties", "required", "additionalProperties", "description"}) | {

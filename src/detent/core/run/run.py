@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, get_args
 
 from attrs import field, frozen
 
-from detent.core.chat.messages import (
-    ChatMessage,
-    ToolCall,
-    frozen_mapping,
-)
-from detent.core.chat.replies import ChatReply, Usage
+from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.run.approval import (
     NOTHING,
     PLAIN_ASK,
@@ -27,13 +23,13 @@ from detent.core.run.approval import (
     Grant,
     once,
 )
-from detent.core.run.outcomes import Outcome
+from detent.core.run.outcomes import Failed, Outcome
 from detent.core.run.refs import CallRef
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.result import ToolFault, ToolResult
 from detent.core.values.fast_values import fast_evolve, fast_init
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 
 
 @frozen
@@ -205,20 +201,13 @@ def begun_anew(slot: Slot, status: Status) -> Slot:
     return Slot(slot.ref, slot.call, status, slot.clearance, once(slot.spends))
 
 
-_OPEN: frozenset[type] = frozenset(get_args(Open))
+OPEN: frozenset[type] = frozenset(get_args(Open))
+"""The classes of the statuses of calls that have no answer yet."""
 
 
 def is_settled(slot: Slot) -> bool:
     """Whether the slot's call has its answer."""
-    return type(slot.status) not in _OPEN
-
-
-def are_settled(slots: Sequence[Slot]) -> bool:
-    """Whether each slot's call has its answer."""
-    for slot in slots:  # noqa: SIM110 - a generator would take twice as long
-        if type(slot.status) in _OPEN:
-            return False
-    return True
+    return type(slot.status) not in OPEN
 
 
 @fast_init
@@ -272,7 +261,7 @@ class RunOptions:
     """
 
     tools: tuple[str, ...] | None = None
-    generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    generation_kwargs: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
 
 
 NO_OPTIONS = RunOptions()
@@ -301,7 +290,7 @@ class Run(Generic[S]):
     phase: Phase = THINKING
     turn: int = 1
     usage: Usage = Usage()
-    tool_call_counts: FrozenDict[str, int] = field(factory=FrozenDict)
+    tool_call_counts: FrozenDict[str, int] = EMPTY
     options: RunOptions = NO_OPTIONS
     invalid_answers: int = 0
     cost: float = 0.0
@@ -342,6 +331,11 @@ class Run(Generic[S]):
         """The tool calls that are being answered now; none outside a turn's tool calls."""
         phase = self.phase
         return phase.slots if isinstance(phase, Acting) else ()
+
+
+def has_no_answer(run: Run[Any]) -> bool:
+    """Whether the run has ended because the model gave no answer: resumed, it asks again."""
+    return isinstance(run.outcome, Failed) and isinstance(run.outcome.failure, ModelFailure)
 
 
 def decisions_about(run: Run[Any], ref: CallRef) -> list[DecisionRecord]:

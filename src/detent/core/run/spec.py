@@ -7,7 +7,6 @@ from typing import Any, Generic
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import UnstorableError, WiringError
 from detent.core.run.effects import Policy, Vouches
 from detent.core.run.limits import Limits
@@ -20,7 +19,7 @@ from detent.core.tools.tool import Tool, ToolSpec
 from detent.core.tools.version import rule_of
 from detent.core.tools.wiring_check import wiring_faults
 from detent.core.tools.wording import Wording
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 from detent.core.values.shared_list import bare
 
 DEPTH_MAX = 16
@@ -94,13 +93,13 @@ class AgentSpec(Generic[S]):
     """
 
     state: S
-    tools: FrozenDict[str, Tool] = field(factory=FrozenDict)
+    tools: FrozenDict[str, Tool] = EMPTY
     system_prompt: str | None = None
     exit_conditions: frozenset[str] = frozenset({"text"})
-    policies: FrozenDict[str, Policy] = field(factory=FrozenDict)
-    wordings: FrozenDict[str, Wording] = field(factory=FrozenDict, kw_only=True)
+    policies: FrozenDict[str, Policy] = EMPTY
+    wordings: FrozenDict[str, Wording] = field(default=EMPTY, kw_only=True)
     limits: Limits = field(factory=Limits)
-    generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    generation_kwargs: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
     model_retries: Retries = field(factory=lambda: Retries(2))
     fail_on_tool_fault: bool = False
     output: AnswerType[Any] | None = None

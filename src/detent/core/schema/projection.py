@@ -7,19 +7,23 @@ name: that is another one, and stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from detent.core.schema.accepted_keywords import parts, parts_under, without
+from detent.core.schema.accepted_keywords import IN_PLACE, KNOWN, parts, parts_under, without
 from detent.core.schema.validation import pointer_parts, resolved
 
 Json: TypeAlias = dict[str, Any]
 Names: TypeAlias = frozenset[str]
 
 DEFINITIONS = ("$defs", "definitions")
+TOLD_VALUES = ("default", "examples")
+"""The keywords that tell values."""
 OFFERING = ("allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas")
 """The keywords whose schemas describe further properties of the same object."""
+NAMELESS = ("patternProperties", "additionalProperties")
+"""The keywords whose schemas describe properties that nobody has named."""
 
 
 def without_properties(schema: Mapping[str, Any], hidden: Names) -> Json:
@@ -42,21 +46,34 @@ def without_defaults(schema: Mapping[str, Any], secret: Names) -> Json:
 
     Nor those of their parts: which of these are secret, it does not say.
     """
-    told: Json = {}
-    for keyword, rule in schema.items():
-        if keyword == "properties":
-            told[keyword] = {n: _bare(one) if n in secret else one for n, one in rule.items()}
-        elif keyword == "default":
-            told[keyword] = _less(rule, secret)
-        elif keyword in ("allOf", "anyOf", "oneOf"):
-            told[keyword] = [_untold(one, secret) for one in rule]
-        elif keyword in DEFINITIONS:
-            own = {n: one for n, one in schema.get("properties", {}).items() if n in secret}
+    return {keyword: _without_secrets(schema, keyword, secret) for keyword in schema}
+
+
+def _without_secrets(schema: Mapping[str, Any], keyword: str, secret: Names) -> Any:
+    rule = schema[keyword]
+    match keyword:
+        case "properties":
+            return {n: _bare(part) if n in secret else part for n, part in rule.items()}
+        case "default":
+            return _less(rule, secret)
+        case "examples" if isinstance(rule, list):
+            return [_less(example, secret) for example in rule]
+        case "allOf" | "anyOf" | "oneOf":
+            return [_untold(part, secret) for part in rule]
+        case "if" | "then" | "else" | "not":
+            return _untold(rule, secret)
+        case "dependentSchemas":
+            return {name: _untold(part, secret) for name, part in rule.items()}
+        case _ if keyword in DEFINITIONS:
+            own = {n: part for n, part in schema.get("properties", {}).items() if n in secret}
             used = _used({keyword: rule, "properties": own}, keyword)
-            told[keyword] = {n: _bare(one) if n in used else one for n, one in rule.items()}
-        else:
-            told[keyword] = rule
-    return told
+            return {
+                n: _bare(part) if n in used else _untold(part, secret) for n, part in rule.items()
+            }
+        case _ if keyword not in KNOWN:  # references may lead anywhere
+            return _stripped(rule)
+        case _:
+            return rule
 
 
 def _untold(schema: Any, secret: Names) -> Any:
@@ -64,22 +81,42 @@ def _untold(schema: Any, secret: Names) -> Any:
 
 
 def _bare(schema: Any) -> Any:
-    return without(schema, lambda keyword, rule: keyword == "default")
+    return without(schema, lambda keyword, rule: keyword in TOLD_VALUES)
+
+
+def _stripped(rule: Any) -> Any:
+    """What no keyword says how to read, without anything that may be a value."""
+    if isinstance(rule, Mapping):
+        return {name: _stripped(x) for name, x in rule.items() if name not in TOLD_VALUES}
+    return [*map(_stripped, rule)] if isinstance(rule, list | tuple) else rule
 
 
 def property_names(schema: Mapping[str, Any]) -> Names:
     """The properties that the schema of an object, or a part composed into it, describes."""
-    return frozenset(_property_names(schema, schema, frozenset()))
+    return frozenset(name for name, _ in _properties(schema, schema, OFFERING, frozenset()))
 
 
-def _property_names(schema: Any, root: Mapping[str, Any], seen: Names) -> Iterator[str]:
+def property_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """All that the schema of an object says of its properties, wherever it does.
+
+    What it says of those without a name is under "".
+    """
+    return _properties(schema, schema, (*IN_PLACE, ""), frozenset())
+
+
+def _properties(
+    schema: Any, root: Mapping[str, Any], keywords: Collection[str], seen: Names
+) -> Iterator[tuple[str, Any]]:
     if isinstance(schema, bool):
         return
-    yield from schema.get("properties", ())
-    for part in parts_under(schema, OFFERING):
-        yield from _property_names(part, root, seen)
+    yield from schema.get("properties", {}).items()
+    if "" in keywords:
+        yield from (("", part) for part in parts_under(schema, NAMELESS))
+    for part in parts_under(schema, keywords):
+        yield from _properties(part, root, keywords, seen)
     if (reference := schema.get("$ref", "#")) != "#" and reference not in seen:
-        yield from _property_names(resolved(reference, root), root, seen | {reference})
+        target = resolved(reference, root)
+        yield from _properties(target, root, keywords, seen | {reference})
 
 
 def _projected(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple[str, ...]) -> Any:

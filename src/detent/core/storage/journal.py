@@ -1,23 +1,38 @@
-"""A run and its events as plain JSON and back, by the agent at hand."""
+"""A run and its events as plain JSON and back, by the agent at hand; and whether it is that agent.
+
+A fingerprint says what an agent must have to go on with a run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast, get_args
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, TypeAlias, cast, get_args
 
 from detent.core.codec.json_text import TAG
 from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import runs_in
-from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
-from detent.core.run.run import Acting, AwaitingDecision, Delegated, Done, Run, is_settled
+from detent.core.run.run import (
+    OPEN,
+    Acting,
+    AwaitingDecision,
+    Delegated,
+    Done,
+    Run,
+    Slot,
+    has_no_answer,
+    is_settled,
+)
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
-from detent.core.storage.fingerprint import fingerprint
 from detent.core.storage.writes import register_forms
 from detent.core.values.short_repr import short_repr
+
+Json: TypeAlias = dict[str, Any]
 
 register_forms()
 
@@ -123,7 +138,7 @@ def status_of(run: Run[Any]) -> str:
             isinstance(status, Delegated) and status_of(status.run) == "waiting"
         ):
             still = True
-        elif not is_settled(slot):
+        elif type(status) in OPEN:
             return "running"
     return "waiting" if still else "running"
 
@@ -141,6 +156,93 @@ def progress_mark(run: Run[Any]) -> str:
         if isinstance(slot.status, Delegated):
             mark += f"({progress_mark(slot.status.run)})"
     return f"{mark} {len(run.unread)} unread" if run.unread else mark
+
+
+def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
+    """What `spec` must have to go on with `run`: state keys, and the tools of the open calls."""
+    slots, fields = run.slots, spec.state.fields
+    called = {slot.call.tool_name: spec.tools.get(slot.call.tool_name) for slot in slots}
+    traits: Json = {
+        "tools": {
+            name: {"schema": _digest(tool.parameters), "description": tool.description}
+            | ({"masked": sorted(tool.masked)} if tool.masked else {})
+            for name, tool in called.items()
+            if tool is not None
+        },
+        "state": {name: key.type_name for name, key in fields.items()},
+    }
+    inner = {
+        str(slot.ref.place): fingerprint(spec.agents[slot.status.tool_name], slot.status.run)
+        for slot in slots
+        if isinstance(slot.status, Delegated)
+    }
+    return traits | ({"agents": inner} if inner else {})
+
+
+def mismatches(
+    spec: AgentSpec[Any], agent: Mapping[str, Any], run: Mapping[str, Any], slots: Sequence[Slot]
+) -> list[str]:
+    """Why an agent cannot go on with a run that was stored of an `agent` with these traits."""
+    open_calls = [slot.call.tool_name for slot in slots if not is_settled(slot)]
+    names = dict.fromkeys([*open_calls, *(run.get("options", {}).get("tools") or ())])
+    has = ", ".join(spec.tools) or "none"
+    faults = [
+        f"it needs the tool {name!r}; this agent has {has}"
+        for name in names
+        if name not in spec.tools
+    ]
+    now = {name: _digest(spec.tools[name].parameters) for name in open_calls if name in spec.tools}
+    faults += [
+        f"a call of {name!r} is open, and the tool's parameters have changed since"
+        for name, was in agent["tools"].items()
+        if name in now and was["schema"] != now[name]
+    ]
+    known = ", ".join(spec.state.fields)
+    was_keys = agent["state"]
+    faults += [
+        f"its state has the key {name!r}: {was_keys.get(name)}; this agent has {known}"
+        for name in run["state"]["data"]
+        if name not in spec.state.fields
+    ]
+    return [*faults, *_mismatches_inside(spec, agent, run, slots)]
+
+
+def is_fingerprint(value: object) -> bool:
+    """Whether it is whole: what is stored may be damaged."""
+    match value:
+        case {"tools": dict(tools), "state": dict()}:
+            return all(_is_tool(tool) for tool in tools.values())
+        case _:
+            return False
+
+
+def _mismatches_inside(
+    spec: AgentSpec[Any], agent: Mapping[str, Any], run: Mapping[str, Any], slots: Sequence[Slot]
+) -> Iterator[str]:
+    for place, slot in enumerate(slots):
+        if not isinstance(slot.status, Delegated) or slot.status.tool_name not in spec.agents:
+            continue
+        name, inner = slot.status.tool_name, slot.status.run
+        was = agent.get("agents", {}).get(str(slot.ref.place))
+        match run["phase"]["slots"][place]["status"]["run"]:
+            case {"state": {"data": Mapping()}} as stored if is_fingerprint(was):
+                faults = mismatches(spec.agents[name], was, stored, inner.slots)
+                yield from (f"agent {name!r}: {fault}" for fault in faults)
+            case _:
+                yield f"the run of the agent {name!r} in it is damaged"
+
+
+def _digest(parameters: Mapping[str, object]) -> str:
+    text = json.dumps(parameters, sort_keys=True, separators=(",", ":"), default=repr)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _is_tool(value: object) -> bool:
+    match value:
+        case {"schema": str(), "description": str()}:
+            return True
+        case _:
+            return False
 
 
 KINDS: Mapping[str, type[Event]] = {one.__name__: one for one in get_args(Event)}

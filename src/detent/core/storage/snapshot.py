@@ -9,8 +9,7 @@ from typing import Any, Self, TypeAlias, cast
 
 from attrs import astuple, evolve, field, frozen
 
-from detent.core.chat.json import messages_from_json
-from detent.core.chat.messages import ChatMessage, ToolCall, frozen_mapping
+from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.codec.own_values import dump, load
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.control.holds import (
@@ -35,11 +34,19 @@ from detent.core.run.run import (
     is_settled,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.state.stored import messages_from_json
 from detent.core.state.typevars import S
-from detent.core.storage.fingerprint import fingerprint, is_fingerprint, mismatches
-from detent.core.storage.journal import FORMAT, require_format, run_from_json, run_to_json
+from detent.core.storage.journal import (
+    FORMAT,
+    fingerprint,
+    is_fingerprint,
+    mismatches,
+    require_format,
+    run_from_json,
+    run_to_json,
+)
 from detent.core.tools.masking import masked
-from detent.core.values.frozen import FrozenDict, thaw
+from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping, thaw
 
 Json: TypeAlias = dict[str, Any]
 LATEST = 253402300800.0  # the first second since 1970 that has no date: the year 10000
@@ -82,7 +89,7 @@ class AgentSnapshot:
     agent: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
     held: tuple[EffectKey, ...] = ()
     about_to: str = ""
-    break_point: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
+    break_point: FrozenDict[str, Any] = field(default=EMPTY, converter=frozen_mapping)
     at: float | None = None
     format: int = FORMAT
     decisions: tuple[ToolExecutionDecision, ...] = ()

@@ -31,9 +31,10 @@ def with_defaults(call: ToolCall, tool: Tool) -> dict[str, Any]:
 
 
 def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
-    """The arguments of a call as `with_defaults`, but for those that the function itself has."""
-    if not tool.has_schema_defaults:
-        return call.arguments
+    """The arguments of a call as `with_defaults`, but for those that the function itself has.
+
+    They are those of the call where the tool has no `has_schema_defaults`.
+    """
     left = tool.defaults.keys() - call.arguments.keys()
     return {name: x for name, x in _filled(call, tool).items() if name not in left}
 

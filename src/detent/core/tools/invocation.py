@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING
@@ -141,7 +142,10 @@ class Invocation:
         converted: dict[str, object] = {}
         readers = self.tool.readers
         call = without_hidden(self.call, self.tool) if self.tool.hidden else self.call
-        for name, value in arguments_to_run(call, self.tool).items():
+        whole: Mapping[str, object] = call.arguments
+        if self.tool.has_schema_defaults:
+            whole = arguments_to_run(call, self.tool)
+        for name, value in whole.items():
             try:
                 converted[name] = readers.get(name, as_it_is)(value, name)
             except ConversionError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -10,7 +10,11 @@ from attrs import evolve
 
 from detent.core.chat.messages import ChatMessage, with_calls
 from detent.core.schema.record_fields import class_of, field_names
+from detent.core.values.frozen import FrozenDict
 from detent.core.values.short_repr import MASK as MASK  # noqa: PLC0414 - masks are of here
+
+PLAIN = frozenset({"type", "properties", "required", "title", "description", "$defs"})
+"""The keywords of a schema that says of its properties all at one place."""
 
 
 class SecretParameter:
@@ -33,12 +37,24 @@ def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str
     return with_calls(message, calls)
 
 
-def masked_in(declared: Mapping[str, Any], parameters: Mapping[str, Any]) -> frozenset[str]:
-    """The parameters that are marked, or of which a part is, by their types or in their schema."""
+def masked_in(
+    declared: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    defaults: Mapping[str, object] = FrozenDict(),
+) -> frozenset[str]:
+    """The parameters that are marked, or of which a part is: by types, by the schema, by a default.
+
+    A mark on those that the schema does not name is one on "".
+    """
     by_type = {name for name, kind in declared.items() if _is_marked(kind, ())}
-    properties: Mapping[str, Any] = parameters.get("properties", {})
-    by_schema = {name for name, schema in properties.items() if _is_write_only(schema, parameters)}
-    return frozenset(by_type | by_schema)
+    by_default = {name for name, value in defaults.items() if _is_marked(type(value), ())}
+    properties: Iterable[tuple[str, object]] = parameters.get("properties", {}).items()
+    if not PLAIN.issuperset(parameters):
+        from detent.core.schema.projection import property_schemas  # with the first such schema
+
+        properties = property_schemas(parameters)
+    by_schema = {name for name, schema in properties if _is_write_only(schema, parameters)}
+    return frozenset(by_type | by_default | by_schema)
 
 
 def _is_marked(kind: Any, around: tuple[object, ...]) -> bool:

@@ -19,14 +19,14 @@ from typing import (
     get_type_hints,
 )
 
-from attrs import field, frozen
+from attrs import frozen
 
 from detent.core.errors import ToolDefinitionError
 from detent.core.schema.type_checks import sole_type
 from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import FencingToken, IdempotencyKey
 from detent.core.tools.wiring import Injected, Input
-from detent.core.values.frozen import ATOMS, FrozenDict
+from detent.core.values.frozen import ATOMS, EMPTY, FrozenDict
 
 ToolFunction: TypeAlias = Callable[..., Any]
 
@@ -52,10 +52,10 @@ class Signature:
     looked into. A parameter that a partial has bound is none.
     """
 
-    declared: FrozenDict[str, Any] = field(factory=FrozenDict)
+    declared: FrozenDict[str, Any] = EMPTY
     required: frozenset[str] = frozenset()
-    defaults: FrozenDict[str, Any] = field(factory=FrozenDict)
-    lent: FrozenDict[str, Any] = field(factory=FrozenDict)
+    defaults: FrozenDict[str, Any] = EMPTY
+    lent: FrozenDict[str, Any] = EMPTY
     returns: Any = Any
     inputs: tuple[Input, ...] = ()
     state: StateParameter | None = None

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import field, frozen
 from attrs.converters import optional
 
-from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.state import State
 from detent.core.tools.idempotency import OnUnknown
@@ -32,7 +31,7 @@ from detent.core.tools.wiring import (
     text_rules_from,
 )
 from detent.core.values.checks import names_told
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import FrozenDict, frozen_mapping
 
 if TYPE_CHECKING:
     from detent.core.schema.conversion import Reader
@@ -179,7 +178,7 @@ class Tool:
     @cached_property
     def masked(self) -> frozenset[str]:
         """The parameters whose values no human is shown."""
-        return masked_in(self.signature.declared, self.parameters)
+        return masked_in(self.signature.declared, self.parameters, self.signature.defaults)
 
     @cached_property
     def readers(self) -> FrozenDict[str, Reader]:
@@ -301,6 +300,11 @@ def _require_parts(tool: Tool) -> None:
         )
     if faults := schema_faults(tool.parameters):
         raise ToolDefinitionError(f"{where}: parameters: {'; '.join(faults)}")
+    if "" in tool.masked:
+        raise ToolDefinitionError(
+            f"{where}: parameters: 'writeOnly' stands at properties without a name, which nobody "
+            "could keep secret; name them under 'properties'"
+        )
     if tool.signature.yields:
         raise ToolDefinitionError(f"{where}: the function yields; a tool returns all at once")
     _require_bounds(tool, where)

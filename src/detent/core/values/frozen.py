@@ -64,6 +64,9 @@ class FrozenDict(dict[K, V]):
         return type(self), (dict(self),)
 
 
+EMPTY: FrozenDict[str, Any] = FrozenDict()
+
+
 class FrozenList(list[T]):
     """A list that refuses every change. Hashable when its items are."""
 
@@ -129,6 +132,13 @@ def freeze(value: object, leaf: Leaf = _plain) -> object:
     if kind in _COLLECTIONS:
         return _frozen_collection(cast("Iterable[object]", value), leaf)
     return leaf(value)
+
+
+def frozen_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
+    """The converter of every field that holds a mapping of JSON values."""
+    if type(value) is FrozenDict:
+        return value
+    return FrozenDict({key: freeze(item) for key, item in value.items()})
 
 
 _COLLECTIONS: Mapping[type, Callable[[list[object]], Any]] = {

@@ -9,7 +9,7 @@ from attrs import asdict, field, frozen
 
 from detent.adapters.drivers.loading import STARTED, STOPPED, event_and_run, loaded
 from detent.adapters.journals.audited import link_of
-from detent.core.chat.messages import ToolCall, frozen_mapping
+from detent.core.chat.messages import ToolCall
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import nested_run
 from detent.core.run.approval import DecisionRecord, Modified, Principal
@@ -31,7 +31,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.tool import Tool
-from detent.core.values.frozen import FrozenDict, thaw
+from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
 from detent.ports.journal import Journal, with_data
 from detent.ports.pending import pending
 

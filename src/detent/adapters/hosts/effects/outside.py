@@ -28,7 +28,7 @@ from detent.adapters.hosts.effects.stored import report_to_json
 from detent.adapters.hosts.effects.versions import versions_of
 from detent.adapters.hosts.reading import asked
 from detent.adapters.system.threads_and_loops import in_another_thread
-from detent.adapters.telemetry.logs import LOGGER, logging_observers
+from detent.adapters.telemetry.logs import LOGGER
 from detent.core.errors import StoredDataError
 from detent.core.machine.beginning import may_begin
 from detent.core.machine.delegation import wrap_event
@@ -263,11 +263,7 @@ class Outside:
             rules.tell(spec, at.run.decisions)
         recorder = Recorder(assembly.required_journal, spec, clock, at)
         happened = observing(partial(self._channels.happened, at.run.id))
-        observers = [
-            *assembly.watching(spec, rules, None),
-            *logging_observers(at.run),
-            happened,
-        ]
+        observers = [*assembly.watching(spec, rules, None, at.run), happened]
         session = Session(spec, at.run, observers=observers, clock=clock, record=recorder)
         return _Followed(session, recorder, clock)
 

@@ -12,15 +12,8 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from detent.core.chat.messages import (
-    ChatMessage,
-    ChatRole,
-    Citation,
-    Content,
-    TextContent,
-    frozen_mapping,
-)
-from detent.core.values.frozen import FrozenDict
+from detent.core.chat.messages import ChatMessage, ChatRole, Citation, Content, TextContent
+from detent.core.values.frozen import FrozenDict, frozen_mapping
 
 Json: TypeAlias = Mapping[str, Any]
 

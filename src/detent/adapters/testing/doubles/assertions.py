@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from detent.adapters.testing.doubles.transcripts import call_text, transcript
-from detent.core.chat.messages import ToolCall, frozen_mapping
+from detent.core.chat.messages import ToolCall
 from detent.core.run.run import Run
+from detent.core.values.frozen import frozen_mapping
 from detent.ports.results import AgentResult
 
 Ran: TypeAlias = AgentResult[Any] | Run[Any]

@@ -8,9 +8,8 @@ from typing import Any, TypeAlias, cast
 from attrs import frozen
 
 from detent.adapters.testing.doubles.script import Script, require_line, require_none_left
-from detent.core.chat.messages import frozen_mapping
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
-from detent.core.values.frozen import thaw
+from detent.core.values.frozen import frozen_mapping, thaw
 from detent.ports.confirmation import ConfirmationUIResult
 
 

@@ -26,7 +26,6 @@ from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import start, step
-from detent.core.machine.turns import has_no_answer
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected, Verdict
 from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.run.events import (
@@ -48,7 +47,7 @@ from detent.core.run.events import (
     ToolReturned,
     ToolStarted,
 )
-from detent.core.run.run import Ready, Run
+from detent.core.run.run import Ready, Run, has_no_answer
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State
 from detent.core.state.typevars import S

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from detent import ChatMessage, StoredDataError, TextContent, ToolCall, UnstorableError
-from detent.core.chat.json import conversation_data, messages_from_json
 from detent.core.chat.messages import ToolCallResult
 from detent.core.codec.own_values import dump
+from detent.core.state.stored import conversation_data, messages_from_json
 from detent.core.values.frozen import FrozenDict
 
 CALLS = [ToolCall("pay", {"n": 1}, "c1"), ToolCall("look", id="c2"), ToolCall("look", id="c3")]
