@@ -33,8 +33,9 @@ class Script:
 def payer(folder: Path, rule: str = "look up", **options: Any) -> Agent[Any, Any]:
     """Pays two people at a time, one quickly, and writes down each payment by its key.
 
-    The rule says what becomes of a payment of which nobody knows: "look up", or "ask". Each begin
-    of a tool and each look is written down as well.
+    The rule says what becomes of a payment of which nobody knows: "look up", or "ask"; where there
+    is more of it, it is that of another release, which describes its tool by it. Each begin of a
+    tool and each look is written down as well.
     """
     paid, noted = folder / "paid.txt", folder / "noted.txt"
 
@@ -51,7 +52,8 @@ def payer(folder: Path, rule: str = "look up", **options: Any) -> Agent[Any, Any
         with paid.open("a") as file:
             file.write(f"{key}\n")
 
-    on_unknown: Any = "ask" if rule == "ask" else look_up
+    on_unknown: Any = "ask" if rule.startswith("ask") else look_up
+    release = rule.removeprefix("ask").removeprefix("look up")
 
     @tool(on_unknown=on_unknown)
     def book(who: str, key: IdempotencyKey) -> str:
@@ -60,9 +62,10 @@ def payer(folder: Path, rule: str = "look up", **options: Any) -> Agent[Any, Any
         write_down(key)
         return "paid"
 
-    @tool(on_unknown=on_unknown)
+    @tool(
+        on_unknown=on_unknown, description=f"Pay{rule.removeprefix('ask').removeprefix('look up')}."
+    )
     def pay(who: str, key: IdempotencyKey) -> str:
-        """Pay."""
         note("begin", key)
         time.sleep(0.02)
         (folder / "begun").touch()

@@ -14,7 +14,17 @@ import pytest
 from detent import Agent, ScriptedChatGenerator, SQLiteJournal, ToolCall, tool
 from detent.adapters.hosts.faults import TELL_S
 from detent.hosts import Accepted, DBOSHost
-from tests.adapters.hosts.engines.crashes import begun, is_done, until, working
+from tests.adapters.hosts.engines.crashes import (
+    PAYMENTS,
+    RUNS,
+    begun,
+    is_done,
+    paid_in,
+    silent_in,
+    stands,
+    until,
+    working,
+)
 from tests.adapters.hosts.engines.sites import EFFECTS, ENGINES, need_sqlite_for_dbos, site_of
 from tests.adapters.hosts.engines.worker import host_on
 from tests.adapters.hosts.worker import payer
@@ -31,6 +41,32 @@ def test_a_worker_that_has_worked_ends_when_it_is_told_to(engine: str, tmp_path:
         until(is_done(site), tmp_path)
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(PATIENCE_S) == 0
+
+
+def are_ready(folder: Path, count: int) -> bool:
+    """Whether so many workers are ready."""
+    ready = folder / "ready"
+    return ready.exists() and len(ready.read_text().split()) == count
+
+
+@pytest.mark.parametrize("engine", [*ENGINES, *EFFECTS])
+def test_workers_of_two_releases_live_side_by_side(engine: str, tmp_path: Path) -> None:
+    """As in each deployment that replaces one worker after another. Then the old ones end."""
+    old, new, hold = "ask", "ask and send a receipt", tmp_path / "hold"
+    hold.touch()
+    with site_of(engine, tmp_path) as site, working(site, tmp_path, old) as worker:
+        until(lambda: are_ready(tmp_path, 1), tmp_path)
+        asyncio.run(begun(site, tmp_path, old))
+        until(lambda: len(paid_in(tmp_path)) >= RUNS, tmp_path)
+        with working(site, tmp_path, new):
+            until(lambda: are_ready(tmp_path, 2), tmp_path)
+            hold.unlink()
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(PATIENCE_S) == 0
+            until(is_done(site), tmp_path, lambda: stands(site))
+
+    paid = paid_in(tmp_path)
+    assert (len(paid), len({*paid}), silent_in(tmp_path)) == (PAYMENTS, PAYMENTS, 0)
 
 
 def test_a_run_that_is_at_work_when_its_worker_of_dbos_ends_is_handed_on(
