@@ -157,7 +157,7 @@ class _Face:
             thread_id=client_request.input.thread_id,
             run_id=client_request.input.run_id,
             key=name_of("messages", str(client_request.thread.id))[:12],
-            shown=self.shown_keys,
+            state_keys=self.shown_keys,
             notes=notes or {},
             now=time.time(),
         )

@@ -77,7 +77,7 @@ class Telling:
         thread_id: the thread, as the client calls it.
         run_id: the run, as the client calls it.
         key: what the ids of messages begin with: the same for each run of a thread.
-        shown: which keys of the state the client sees.
+        state_keys: which keys of the state the client sees.
         notes: by digest, why an answer of the client does not count.
         now: the time.
     """
@@ -88,12 +88,12 @@ class Telling:
         thread_id: str,
         run_id: str,
         key: str,
-        shown: Collection[str],
+        state_keys: Collection[str],
         notes: Mapping[str, str],
         now: float,
     ) -> None:
         self._thread_id, self._run_id, self._key = thread_id, run_id, key
-        self._shown, self._notes, self._now = shown, notes, now
+        self._state_keys, self._notes, self._now = state_keys, notes, now
         self._open: tuple[str, bool] | None = None
         self._state: dict[str, Any] | None = None
 
@@ -170,9 +170,9 @@ class Telling:
 
     def _state_of(self, run: Run[Any]) -> Iterator[BaseEvent]:
         """The state that is shown: first the whole, then each key that has changed."""
-        if not self._shown:
+        if not self._state_keys:
             return
-        now = {name: _plain(run.state.read(name)) for name in self._shown}
+        now = {name: _plain(run.state.read(name)) for name in self._state_keys}
         before, self._state = self._state, now
         if before is None:
             yield StateSnapshotEvent(snapshot=now)

@@ -80,7 +80,10 @@ async def _labelled(thread: Thread, messages: Sequence[ChatMessage]) -> Sequence
     if not hosted.labels:
         return messages
     meta = {"labels": [*hosted.labels]}
-    return [evolve(one, meta=meta) if one.is_from("assistant") else one for one in messages]
+    return [
+        evolve(message, meta=meta) if message.is_from("assistant") else message
+        for message in messages
+    ]
 
 
 async def _left_as_it_is(hosted: HostedRun) -> AsyncGenerator[Followed]:

@@ -35,7 +35,7 @@ LEAVE_S = 1.0
 PAUSES = frozenset({"pause", "model_pause"})
 
 AnyHandle: TypeAlias = RunHandle[Any]
-Told: TypeAlias = tuple[PieceListener, Callable[[Event], object]]
+Listeners: TypeAlias = tuple[PieceListener, Callable[[Event], object]]
 """Who is told of each piece of an answer, and of each event once it is written down."""
 
 
@@ -54,7 +54,7 @@ class Legs:
         self,
         run_id: str,
         messages: Messages,
-        told: Told,
+        listeners: Listeners,
         *,
         thread_id: str | None = None,
         state: Mapping[str, object] | None = None,
@@ -63,22 +63,22 @@ class Legs:
         snapshot: AgentSnapshot | None = None,
     ) -> AnyHandle:
         """A new run, which is written down. Raises as `Agent.run_async`."""
-        assembly = await self._ready(told)
+        assembly = await self._ready(listeners)
         request: RunRequest[Any] = RunRequest(
             messages, self._is_far, snapshot, None, None, None, run_id, state or {}, started_by
         )
         begin = assembly.begin(request, None, after, thread_id)
         return await in_event_loop(begin, is_paced=True)
 
-    async def resume(self, run_id: str, told: Told) -> AnyHandle:
+    async def resume(self, run_id: str, listeners: Listeners) -> AnyHandle:
         """A run of the journal. Raises as `Agent.resume_async`."""
-        assembly = await self._ready(told)
+        assembly = await self._ready(listeners)
         return await in_event_loop(assembly.resume(run_id, None, self._is_far, None))
 
-    async def _ready(self, told: Told) -> Assembly[Any]:
+    async def _ready(self, listeners: Listeners) -> Assembly[Any]:
         if not self.assembly.is_warm:
             await asyncio.wrap_future(in_another_thread(self.assembly.warm_up))
-        listener, tell = told
+        listener, tell = listeners
         return evolve(observed(self.assembly, tell), listener=listener)
 
     def _is_far(self, run: Run[Any], effect: Effect) -> bool:
@@ -110,7 +110,7 @@ async def drive(
     return 0 if recorder is None else recorder.length
 
 
-def told_by(channels: Channels, run_id: str) -> Told:
+def told_by(channels: Channels, run_id: str) -> Listeners:
     """Who is told of what happens to a run."""
     return partial(channels.tell, run_id), partial(channels.happened, run_id)
 

@@ -52,12 +52,12 @@ class NoticedJournal:
     ) -> Future[None]:
         length = entries[-1].position + 1
 
-        def told(done: Future[None]) -> None:
+        def notify(done: Future[None]) -> None:
             if done.exception() is None:
                 self.tell(run_id, length)
 
         future = submit(run_id, entries, checkpoint)
-        future.add_done_callback(told)  # before that of whoever waits for it
+        future.add_done_callback(notify)  # before that of whoever waits for it
         return future
 
     def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:

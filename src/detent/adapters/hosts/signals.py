@@ -41,10 +41,10 @@ async def serve_until_signal(
         ready: is called once it is open.
         drains: is called with the signal's number before it closes.
     """
-    loop, told = asyncio.get_running_loop(), asyncio.Queue[int]()
+    loop, signals = asyncio.get_running_loop(), asyncio.Queue[int]()
 
     def tell(number: int, frame: object = None) -> None:
-        loop.call_soon_threadsafe(told.put_nowait, number)
+        loop.call_soon_threadsafe(signals.put_nowait, number)
 
     before = {number: signal.signal(number, tell) for number in ENDS}
     try:
@@ -52,11 +52,11 @@ async def serve_until_signal(
             async with host:
                 if ready is not None:
                     ready()
-                number = await told.get()
+                number = await signals.get()
                 if drains is not None:
                     drains(number)
                 closing = asyncio.create_task(host.close())
-                again = asyncio.create_task(told.get())
+                again = asyncio.create_task(signals.get())
                 await asyncio.wait([closing, again], return_when=asyncio.FIRST_COMPLETED)
                 if again.done():
                     host.hurry()

@@ -95,7 +95,7 @@ class DirectoryJournal:
         self._ends = OwnEnds()
         self._writers = [Writer(self._together) for _ in range(WRITERS)]
         self.claims = DirectoryClaims(self._path / "claims")
-        with _told("made", self._path):
+        with _file_errors("made", self._path):
             make_directory(self._path)
 
     def __repr__(self) -> str:
@@ -106,14 +106,14 @@ class DirectoryJournal:
     ) -> None:
         """As the port says."""
         require_next(run_id, entries, entries[0].position if entries else 0)
-        shown = [_shown(entry) for entry in entries]
+        records = [_record(entry) for entry in entries]
         with self._writing(run_id, entries[0].position) as (file, path):
             end, last = _ending(file, run_id, path)
             require_next(run_id, entries, end.length)
             if entries[0].claim is not None:
                 require_claim(run_id, entries, self.claims.find(run_id))
             listing = listing_after((last and last.listing) or NO_LISTING, entries)
-            line = line_of({"after": end.checksum, "entries": shown, **_listing_shown(listing)})
+            line = line_of({"after": end.checksum, "entries": records, **_listing_record(listing)})
             text = line if end.offset else _head(HEAD_BYTES) + line
             self._ends.keep(run_id, end.offset + len(text))
             extend(file, end.offset, text)
@@ -145,7 +145,7 @@ class DirectoryJournal:
     def _writing(self, run_id: str, position: int) -> Generator[tuple[FileIO, Path], None, None]:
         """The file of a run, for this writer alone; it is made for the first entry only."""
         path = self._file(run_id, LINES)
-        with _told("written", path):
+        with _file_errors("written", path):
             try:
                 with writing(path, create=position == 0) as file:
                     yield file, path
@@ -157,7 +157,7 @@ class DirectoryJournal:
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says. What stands before damage is given before that is raised."""
         path = self._file(run_id, LINES)
-        with _told("read", path):
+        with _file_errors("read", path):
             if not path.exists():
                 return
             with path.open("rb") as file:
@@ -171,7 +171,7 @@ class DirectoryJournal:
         """As the port says."""
         path = self._file(run_id, CHECKPOINTS)
         self._places.pop(run_id, None)
-        with _told("read", path):
+        with _file_errors("read", path):
             lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         return [self._checkpoint(run_id, line) for line in lines if line.endswith(b"\n")]
 
@@ -202,9 +202,9 @@ class DirectoryJournal:
 
         The end of every file is read, for a page as well: 0.2 ms for each run.
         """
-        with _told("read", self._path):
-            one = [] if query.run_id is None else [self._file(query.run_id, LINES)]
-            found = [self._listed(path) for path in one or self._path.glob(f"*{LINES}")]
+        with _file_errors("read", self._path):
+            files = [] if query.run_id is None else [self._file(query.run_id, LINES)]
+            found = [self._listed(path) for path in files or self._path.glob(f"*{LINES}")]
         page = page_of(filter(None, found), query)
         return [evolve(run, began=began(self._file(run.run_id, LINES))) for run in page]
 
@@ -224,7 +224,7 @@ class DirectoryJournal:
         """As the port says."""
         self._places.pop(run_id, None)
         path = self._file(run_id, LINES)
-        with _told("deleted", path):
+        with _file_errors("deleted", path):
             if not path.exists():
                 self.claims.delete(run_id)
             # the claim first: nobody begins another run while the old one's stands
@@ -244,14 +244,14 @@ class DirectoryJournal:
             run = self._listed(path)
             return (0 if run is None else run.length) != length
 
-        with _told("read", path):
+        with _file_errors("read", path):
             return wait_for_change(mark, has_changed, timeout_s)
 
     def from_others(
         self, run_ids: Callable[[], Collection[str]]
     ) -> Generator[Collection[str], None, None]:
         """As the port `ForeignNotices` says, four times a second, by the sizes of the files."""
-        with _told("read", self._path):
+        with _file_errors("read", self._path):
             yield from self._ends.news(run_ids, lambda run_id: self._file(run_id, LINES))
 
     def _file(self, run_id: str, suffix: str) -> Path:
@@ -259,7 +259,7 @@ class DirectoryJournal:
 
 
 @contextmanager
-def _told(done: str, path: Path) -> Generator[None, None, None]:
+def _file_errors(done: str, path: Path) -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:
@@ -320,8 +320,8 @@ def _read(
         except ValueError as why:
             file.seek(0)
             number = 1 + file.read(place.offset).count(b"\n")
-            told = f"the journal {path} is damaged in line {number}: {why}"
-            raise JournalDamagedError(told, run_id, place.length) from None
+            text = f"the journal {path} is damaged in line {number}: {why}"
+            raise JournalDamagedError(text, run_id, place.length) from None
         place = _Place(place.length + len(found), place.offset + len(line), checksum)
         yield place, found
     _require_all(file, run_id, path, safe, place)
@@ -334,11 +334,11 @@ def _require_all(file: IO[bytes], run_id: str, path: Path, safe: int, end: _Plac
         with alone(file):
             safe = _safe(file, path)
     if not safe <= end.offset <= size:
-        told = f"the journal {path} is cut off: it had {max(safe, end.offset)} bytes, now {size}"
-        raise JournalDamagedError(told, run_id, end.length)
+        text = f"the journal {path} is cut off: it had {max(safe, end.offset)} bytes, now {size}"
+        raise JournalDamagedError(text, run_id, end.length)
 
 
-def _shown(entry: Entry) -> dict[str, Any]:
+def _record(entry: Entry) -> dict[str, Any]:
     return {
         "position": entry.position,
         "at": entry.at,
@@ -348,10 +348,10 @@ def _shown(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _listing_shown(listing: Listing) -> dict[str, Any]:
+def _listing_record(listing: Listing) -> dict[str, Any]:
     """What a line says of the run for lists: each does, so that they need only read the last."""
-    said = asdict(listing, filter=lambda field, value: value != field.default)
-    return {"listing": said} if said else {}
+    members = asdict(listing, filter=lambda field, value: value != field.default)
+    return {"listing": members} if members else {}
 
 
 def _listing(found: object) -> Listing:
@@ -360,8 +360,8 @@ def _listing(found: object) -> Listing:
     if not isinstance(found, dict) or not found.keys() <= fields_dict(Listing).keys():
         raise ValueError("what it says for lists is no listing")
     lists = {name: tuple(found[name]) for name in ("pending", "labels") if name in found}
-    said: dict[str, Any] = {**found, **lists}
-    return Listing(**said)
+    members: dict[str, Any] = {**found, **lists}
+    return Listing(**members)
 
 
 def _entries(line: bytes, place: _Place | None) -> tuple[str, list[Entry]]:
@@ -378,7 +378,7 @@ def _entries(line: bytes, place: _Place | None) -> tuple[str, list[Entry]]:
     listed = found.get("entries")
     if not isinstance(listed, list) or not listed:
         raise ValueError("it has no array of entries")
-    entries = [_entry(one) for one in listed]
+    entries = [_entry(record) for record in listed]
     entries[-1] = evolve(entries[-1], listing=_listing(found.get("listing")))
     if place is not None and entries[0].position != place.length:
         raise ValueError(f"entry {entries[0].position} stands where {place.length} should")

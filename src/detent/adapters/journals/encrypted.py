@@ -76,7 +76,7 @@ class EncryptedJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> tuple[str, Sequence[Entry], Checkpoint | None]:
         nonce = self._nonce(run_id, entries)
-        sealed = [self._sealed(run_id, nonce, one) for one in entries]
+        sealed = [self._sealed(run_id, nonce, entry) for entry in entries]
         if checkpoint is not None:
             checkpoint = self._sealed(run_id, nonce, checkpoint)
         return run_id, sealed, checkpoint
@@ -106,7 +106,7 @@ class EncryptedJournal:
 
     def _nonce(self, run_id: str, entries: Sequence[Entry]) -> str:
         """The nonce of a run that is written to. One that begins brings it along."""
-        begins = next((one for one in entries if one.position == 0), None)
+        begins = next((entry for entry in entries if entry.position == 0), None)
         if begins is not None:
             self._nonces[run_id] = _nonce_in(begins.data)
         elif run_id not in self._nonces:

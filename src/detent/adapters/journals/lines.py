@@ -182,10 +182,10 @@ def write(file: FileIO, at: int, text: bytes) -> None:
 
 def make_directory(path: Path) -> None:
     """Make it with those above it that are not there, so that a crash leaves none of them out."""
-    new = [one for one in (path, *path.parents) if not one.exists()]
-    for one in reversed(new):
-        one.mkdir(OWN_FOLDER, exist_ok=True)
-        sync_directory(one.parent)
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(new):
+        folder.mkdir(OWN_FOLDER, exist_ok=True)
+        sync_directory(folder.parent)
     path.mkdir(OWN_FOLDER, exist_ok=True)  # where it is a file, that is raised
 
 

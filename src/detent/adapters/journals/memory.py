@@ -111,7 +111,7 @@ class MemoryJournal:
         with self._lock:
             entries = self._entries.get(run_id, [])[start:]
         # whoever copies entries drives no run by their claim; an append need not pay for that
-        bare = (one if one.claim is None else evolve(one, claim=None) for one in entries)
+        bare = (entry if entry.claim is None else evolve(entry, claim=None) for entry in entries)
         return [_text(entry) for entry in bare]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:

@@ -220,7 +220,7 @@ class PostgresJournal:
                             break
                 return True
 
-        return self._pool.told("read", listen)
+        return self._pool.attempt("read", listen)
 
     def from_others(
         self, run_ids: Callable[[], Collection[str]]
@@ -275,7 +275,9 @@ class _Rows:
     @classmethod
     def of(cls, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None) -> _Rows:
         """Makes them. It raises what there is to say against the entries by themselves."""
-        rows = [(one.position, one.at, one.kind, one.status, one.text) for one in entries]
+        rows = [
+            (entry.position, entry.at, entry.kind, entry.status, entry.text) for entry in entries
+        ]
         snapshot = None
         if checkpoint is not None:
             snapshot = run_id, checkpoint.position, checkpoint.text

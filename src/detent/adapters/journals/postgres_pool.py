@@ -131,7 +131,7 @@ class ConnectionPool:
             self.close()  # the others are as old, and most probably lost as well
             return self._transaction(again, used)
 
-        return self.told(done, do)
+        return self.attempt(done, do)
 
     def _transaction(self, work: Callable[[Connection[Any]], T], used: list[Connection[Any]]) -> T:
         with self.connection() as db:
@@ -139,7 +139,7 @@ class ConnectionPool:
             with db.transaction():
                 return work(db)
 
-    def told(self, done: str, work: Callable[[], T]) -> T:
+    def attempt(self, done: str, work: Callable[[], T]) -> T:
         """What fails says where, and why."""
         import psycopg
 
@@ -178,8 +178,8 @@ class ConnectionPool:
         """Why something has failed, without users and passwords."""
         if self.place() == UNREADABLE:  # it may quote the address
             return type(error).__name__
-        told = getattr(getattr(error, "diag", None), "message_primary", None)
-        text = str(told or (str(error).splitlines() or [type(error).__name__])[0])
+        message = getattr(getattr(error, "diag", None), "message_primary", None)
+        text = str(message or (str(error).splitlines() or [type(error).__name__])[0])
         for secret in (self._known().get("password"), self._known().get("user")):
             if secret:  # "u" is a user's name, too, and a part of many a word
                 text = re.sub(rf"(?<!\w){re.escape(str(secret))}(?!\w)", "***", text)

@@ -141,8 +141,11 @@ def provider_of(generator: object) -> str | None:
             kind, endpoints = make.func, [make.keywords["profile"].endpoint]
         else:
             values = [value for value in vars(loaded).values() if not isinstance(value, type)]
-            found = [getattr(one, "endpoint", one) for one in values]
-            kind, endpoints = make, [one for one in found if hasattr(one, "key_vars")]
+            found = [getattr(value, "endpoint", value) for value in values]
+            kind, endpoints = (
+                make,
+                [candidate for candidate in found if hasattr(candidate, "key_vars")],
+            )
         endpoint = getattr(generator, "endpoint", None)
         if kind is type(generator) and (endpoint in endpoints or not endpoints):
             return name

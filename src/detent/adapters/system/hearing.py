@@ -48,7 +48,7 @@ class Ear:
         once.
         """
         with _lock:
-            _set_ears(self.run_id, *(one for one in _EARS.get(self.run_id, ()) if one is not self))
+            _set_ears(self.run_id, *(ear for ear in _EARS.get(self.run_id, ()) if ear is not self))
             self.is_alone, self.tell, self.besides = False, _tell_nobody, None
             if self._listener is not None:
                 self._listener.remove(self.run_id)

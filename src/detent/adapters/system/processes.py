@@ -86,7 +86,7 @@ class LateOwners:
         if seen == owner:
             return ran - since >= self._time_s
         known = list(self._seen.items())  # threads ask
-        self._seen = {id_: one for id_, one in known if one[1] > ran - FORGOTTEN_S}
+        self._seen = {id_: sighting for id_, sighting in known if sighting[1] > ran - FORGOTTEN_S}
         self._seen[owner.id] = owner, ran
         return False
 

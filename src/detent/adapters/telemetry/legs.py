@@ -176,13 +176,13 @@ class TracedLeg:
             span.set_attributes(work.asked(contents))
         since, kind = perf_counter(), "cancelled"
 
-        def came(event: Event | None) -> None:
+        def record(event: Event | None) -> None:
             nonlocal kind
-            kind = work.came(span, event, contents)
+            kind = work.record(span, event, contents)
 
         try:
             with trace.use_span(span, record_exception=False, set_status_on_exception=False):
-                yield came
+                yield record
         except BaseException as error:
             kind = type(error).__qualname__
             raise
@@ -289,10 +289,10 @@ class TracedLeg:
 
 @contextmanager
 def _unmeasured() -> Generator[Came]:
-    def came(event: Event | None) -> None:
+    def record(event: Event | None) -> None:
         """Nobody measures it."""
 
-    yield came
+    yield record
 
 
 def _context_in(nonce: str) -> SpanContext | None:

@@ -48,7 +48,7 @@ class Work(Protocol):
         """What it is given, as contents."""
         ...
 
-    def came(self, span: Span, event: Event | None, contents: Contents | None) -> str:
+    def record(self, span: Span, event: Event | None, contents: Contents | None) -> str:
         """Say on the span what came of it; why it has failed, or ""."""
         ...
 
@@ -87,7 +87,7 @@ class ModelWork:
         """The conversation."""
         return contents.of_request(self.effect)
 
-    def came(self, span: Span, event: Event | None, contents: Contents | None) -> str:
+    def record(self, span: Span, event: Event | None, contents: Contents | None) -> str:
         """As the protocol says."""
         if isinstance(event, ModelFailed):
             return str(event.failure.status or event.failure.cause)
@@ -165,7 +165,7 @@ class ToolWork:
         """The arguments."""
         return {} if self.effect is None else contents.of_call(self.effect)
 
-    def came(self, span: Span, event: Event | None, contents: Contents | None) -> str:
+    def record(self, span: Span, event: Event | None, contents: Contents | None) -> str:
         """As the protocol says."""
         if isinstance(event, ToolRaised):
             cause = event.fault.cause

@@ -75,7 +75,7 @@ def web_app(
     return app
 
 
-SHOWN: Mapping[str, Page] = {
+PAGES: Mapping[str, Page] = {
     "/": inbox.inbox,
     "/part/questions": inbox.questions,
     "/question/{digest}/{run_id:path}": inbox.question,
@@ -109,7 +109,7 @@ CHANGING: Mapping[str, Page] = {
 def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
     routes: list[Route | Mount] = [
         Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
-        *(Route(path, _for_known_people(handler, sign_in)) for path, handler in SHOWN.items()),
+        *(Route(path, _for_known_people(handler, sign_in)) for path, handler in PAGES.items()),
         *(
             Route(path, _for_known_people(_ours(handler), sign_in), methods=["POST"])
             for path, handler in CHANGING.items()

@@ -75,12 +75,12 @@ class HeldRun:
     why: str
 
 
-async def _held(host: Host, agent: str | None, shown: Collection[str]) -> list[HeldRun]:
+async def _held(host: Host, agent: str | None, run_ids: Collection[str]) -> list[HeldRun]:
     """Those among the runs that wait, the one last written to first."""
-    own = {one.name for one in await host.agents()}
+    own = {hosted.name for hosted in await host.agents()}
     held: list[HeldRun] = []
     for listed in await host.runs("waiting", agent=agent, limit=RUNS):
-        if listed.run_id in shown or listed.agent not in own:
+        if listed.run_id in run_ids or listed.agent not in own:
             continue
         try:
             outdated = (await host.run(listed.run_id)).outdated
@@ -270,9 +270,11 @@ async def decide_many(request: Request) -> Response:
             if answer == "confirm"
             else question.call.reject(text, by=by)
         )
-        said = await _send_decision(request, question.call, decision)
-        if isinstance(said, HostRefusal):
-            refused.append(f"{question.call.tool_name} of run {question.call.run_id}: {said.text}")
+        outcome = await _send_decision(request, question.call, decision)
+        if isinstance(outcome, HostRefusal):
+            refused.append(
+                f"{question.call.tool_name} of run {question.call.run_id}: {outcome.text}"
+            )
     if refused:
         summary = f"{len(chosen) - len(refused)} of {len(chosen)} were decided."
         return page(request, "refused.html", 409, text=summary, details=refused)

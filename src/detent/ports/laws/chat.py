@@ -34,7 +34,7 @@ BROKEN_OFF = frozenset({"length", "content_filter", "refusal"})
 
 
 @frozen
-class Heard:
+class Exchange:
     """One answer of the generator under test: the pieces that it showed, and the reply."""
 
     reply: ChatReply
@@ -70,7 +70,7 @@ def check_chat_generator(
             what_goes_wrong_is_typed(unable, method)
 
 
-def a_reply_can_be_stored(exchange: Heard) -> None:
+def a_reply_can_be_stored(exchange: Exchange) -> None:
     """A run is kept as JSON, and its replies with it."""
     law = "a reply is stored as JSON and read back equal"
     try:
@@ -80,7 +80,7 @@ def a_reply_can_be_stored(exchange: Heard) -> None:
     _expect(read == exchange.reply, law)
 
 
-def the_reason_fits_what_was_said(exchange: Heard) -> None:
+def the_reason_fits_what_was_said(exchange: Exchange) -> None:
     """A run waits for results when there are calls, and else has an answer."""
     reason = exchange.reply.finish_reason
     if exchange.reply.message.tool_calls:
@@ -89,7 +89,7 @@ def the_reason_fits_what_was_said(exchange: Heard) -> None:
         _expect(reason != "tool_calls", "without a call the reason is not tool_calls")
 
 
-def calls_are_told_apart(exchange: Heard) -> None:
+def calls_are_told_apart(exchange: Exchange) -> None:
     """Results are paired with their calls by id; a call without one gets one."""
     ids = [call.id for call in exchange.reply.message.tool_calls if call.id is not None]
     _expect(len(ids) == len(set(ids)), "no two calls of a reply have the same id")
@@ -98,7 +98,7 @@ def calls_are_told_apart(exchange: Heard) -> None:
     _expect(all(names), "each call names a tool")
 
 
-def usage_counts_everything_once(exchange: Heard) -> None:
+def usage_counts_everything_once(exchange: Exchange) -> None:
     """What was cached is a part of what was read, what was thought of what was written."""
     usage = exchange.reply.usage
     _expect(0 <= usage.cached_tokens <= usage.input_tokens, "cached tokens are part of the input")
@@ -108,7 +108,7 @@ def usage_counts_everything_once(exchange: Heard) -> None:
     )
 
 
-def pieces_add_up_to_the_reply(exchange: Heard) -> None:
+def pieces_add_up_to_the_reply(exchange: Exchange) -> None:
     """Who shows the pieces of a text, a thought or a call has shown the whole of it."""
     message = exchange.reply.message
     text = "".join(piece.content for piece in exchange.pieces)
@@ -132,7 +132,7 @@ def pieces_add_up_to_the_reply(exchange: Heard) -> None:
         _expect(whole or written == "null", "the pieces of a call add up to its arguments")
 
 
-LAWS: tuple[Callable[[Heard], None], ...] = (
+LAWS: tuple[Callable[[Exchange], None], ...] = (
     a_reply_can_be_stored,
     the_reason_fits_what_was_said,
     calls_are_told_apart,
@@ -162,17 +162,17 @@ def _methods(generator: object) -> list[str]:
 
 def _answers(
     make: MakeGenerator, method: str, messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]
-) -> Iterator[Heard]:
+) -> Iterator[Exchange]:
     """What it says to the question, at one go and in pieces, and to what its tools gave."""
     before = list(messages)
     reply = _reply(make(), method, before, tools)
-    yield Heard(reply)
+    yield Exchange(reply)
     pieces: list[StreamingChunk] = []
     streamed = _reply(make(), method, before, tools, pieces.append)
-    yield Heard(streamed, tuple(pieces))
+    yield Exchange(streamed, tuple(pieces))
     if calls := reply.message.tool_calls:
         results = [ChatMessage.from_tool("done", call) for call in calls]
-        yield Heard(_reply(make(), method, [*before, reply.message, *results], tools))
+        yield Exchange(_reply(make(), method, [*before, reply.message, *results], tools))
     _expect(before == list(messages), "the conversation that it is given stays as it is")
 
 

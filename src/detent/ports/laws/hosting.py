@@ -86,11 +86,11 @@ async def _left(open_host: OpenHost) -> None:
 async def a_run_is_begun_once(host: Host) -> None:
     """A run is begun once, however often it is asked for, and only for the agent that it is of."""
     begun = await asyncio.gather(*[host.start("echo", "hi", run_id="once") for _ in range(4)])
-    must(all(one.run_id == "once" for one in map(accepted, begun)), "a run keeps its id")
-    must(sum(accepted(one).is_new for one in begun) == 1, "a run is begun once")
+    must(all(answer.run_id == "once" for answer in map(accepted, begun)), "a run keeps its id")
+    must(sum(accepted(answer).is_new for answer in begun) == 1, "a run is begun once")
     await host.result("once")
     entries, _ = await _watched(host.watch("once"))
-    must([one.kind for one in entries].count("Started") == 1, "a run is begun once")
+    must([entry.kind for entry in entries].count("Started") == 1, "a run is begun once")
     again = accepted(await host.start("echo", "other words", run_id="once"))
     must(not again.is_new, "a run that has ended is not begun again")
     other = await host.start("clerk", "hi", run_id="once")

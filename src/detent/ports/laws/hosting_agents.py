@@ -56,8 +56,8 @@ async def a_run_at_work_hears_a_message(host: Host) -> None:
     """The model reads it when it is asked next."""
     await host.start("reader", "one", run_id="hears")
     await until(lambda: has_begun(host, "hears"))
-    said = accepted(await host.send("hears", ChatMessage.from_user("two")))
-    must(said.run_id == "hears", "a run at work is told itself")
+    answer = accepted(await host.send("hears", ChatMessage.from_user("two")))
+    must(answer.run_id == "hears", "a run at work is told itself")
     must((await host.result("hears")).text == "one, two", "the model reads what was said")
 
 

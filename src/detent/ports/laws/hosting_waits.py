@@ -25,16 +25,16 @@ def must(holds: object, law: str) -> None:
     expect(holds, "the host", law)
 
 
-def accepted(came: Accepted | HostRefusal) -> Accepted:
+def accepted(answer: Accepted | HostRefusal) -> Accepted:
     """What was accepted: it can be done, and so it must be."""
-    must(isinstance(came, Accepted), f"what can be done is accepted, and not {came!r:.200}")
-    assert isinstance(came, Accepted)  # noqa: S101 - see above; for type checkers
-    return came
+    must(isinstance(answer, Accepted), f"what can be done is accepted, and not {answer!r:.200}")
+    assert isinstance(answer, Accepted)  # noqa: S101 - see above; for type checkers
+    return answer
 
 
-def why_of(came: Accepted | HostRefusal) -> str:
+def why_of(answer: Accepted | HostRefusal) -> str:
     """Why it is refused, in a word."""
-    return came.why if isinstance(came, HostRefusal) else "accepted"
+    return answer.why if isinstance(answer, HostRefusal) else "accepted"
 
 
 async def until(look: Callable[[], Awaitable[T]]) -> T:

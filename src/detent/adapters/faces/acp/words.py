@@ -58,7 +58,7 @@ def _plain(value: object) -> Any:
     return json.loads(sound(json.dumps(value, default=repr, ensure_ascii=False)))
 
 
-Came: TypeAlias = tuple[str | None, int]
+Occurrence: TypeAlias = tuple[str | None, int]
 """The id of a call, and how often that has come."""
 
 
@@ -74,7 +74,7 @@ class Telling:
 
     def __init__(self, key: str) -> None:
         self._key = key
-        self._names: dict[Came, str] = {}
+        self._names: dict[Occurrence, str] = {}
         self._told, self._now = set[object](), set[object]()
         self._calls, self._results = Counter[str | None](), Counter[str | None]()
 
@@ -93,14 +93,14 @@ class Telling:
                     yield (update_agent_thought_text if followed.is_thought else says)(sound(text))
             case ToolCall(id=name):
                 self._calls[name] += 1
-                came = name, self._calls[name]
-                if self._is_new(("call", *came)):
-                    yield self._started(came, followed)
+                occurrence = name, self._calls[name]
+                if self._is_new(("call", *occurrence)):
+                    yield self._started(occurrence, followed)
             case ToolCallResult(origin=ToolCall(id=name)):
                 self._results[name] += 1
-                came = name, self._results[name]
-                if self._is_new(("result", *came)):
-                    yield self._ended(came, followed)
+                occurrence = name, self._results[name]
+                if self._is_new(("result", *occurrence)):
+                    yield self._ended(occurrence, followed)
             case _:
                 pass
 
@@ -112,18 +112,18 @@ class Telling:
         """What the last call of that id is called here."""
         return self._name((call_id, self._calls[call_id]))
 
-    def _name(self, came: Came) -> str:
-        return self._names.get(came, f"{self._key}-{came[0]}")
+    def _name(self, occurrence: Occurrence) -> str:
+        return self._names.get(occurrence, f"{self._key}-{occurrence[0]}")
 
-    def _started(self, came: Came, call: ToolCall) -> BaseModel:
-        name = self._names[came] = f"{self._key}-{len(self._names) + 1}"
+    def _started(self, occurrence: Occurrence, call: ToolCall) -> BaseModel:
+        name = self._names[occurrence] = f"{self._key}-{len(self._names) + 1}"
         arguments = _plain(masked(call.arguments, call.secret))
         return start_tool_call(name, sound(call.tool_name), status="pending", raw_input=arguments)
 
-    def _ended(self, came: Came, result: ToolCallResult) -> BaseModel:
+    def _ended(self, occurrence: Occurrence, result: ToolCallResult) -> BaseModel:
         content = tool_content(text_block(sound(result.text)))
         status: ToolCallStatus = "failed" if result.error else "completed"
-        return update_tool_call(self._name(came), status=status, content=[content])
+        return update_tool_call(self._name(occurrence), status=status, content=[content])
 
     def replayed(self, messages: Sequence[ChatMessage]) -> Iterator[BaseModel]:
         """What was said and done before."""

@@ -52,8 +52,8 @@ def require_followable(assemblies: Mapping[str, Assembly[Any]], journal: Journal
 
 
 def _asks(assembly: Assembly[Any]) -> bool:
-    inner = (one for one in assembly.spec.tools.values() if isinstance(one, AssembledTool))
-    return bool(assembly.rules.askers) or any(_asks(one.assembly) for one in inner)
+    inner = (tool for tool in assembly.spec.tools.values() if isinstance(tool, AssembledTool))
+    return bool(assembly.rules.askers) or any(_asks(tool.assembly) for tool in inner)
 
 
 def rules_of(spec: AgentSpec[Any]) -> str:
@@ -69,9 +69,9 @@ def rules_of(spec: AgentSpec[Any]) -> str:
 def _owed_by(spec: AgentSpec[Any]) -> Iterator[object]:
     policies = list[Policy]()
     for name, policy in sorted(spec.guards.items()):
-        if not any(policy is one for one in policies):
+        if not any(policy is other for other in policies):
             policies.append(policy)
-        place = next(n for n, one in enumerate(policies) if one is policy)
+        place = next(n for n, other in enumerate(policies) if other is policy)
         yield (name, place, sorted(budgets_of(policy)))
     yield spec.limits.parallel_tool_calls
     yield {name: list(_owed_by(agent)) for name, agent in spec.agents.items()}

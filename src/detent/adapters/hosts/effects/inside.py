@@ -104,7 +104,7 @@ class _Happened:
     """An event that is not known to be in the journal: also as JSON, and the run after it."""
 
     event: Event
-    told: Json
+    data: Json
     after: Run[Any]
 
 
@@ -134,7 +134,7 @@ class Inside:
     """
 
     spec: AgentSpec[Any]
-    given: Json
+    opening: Json
     engine: History
     _own: AgentSpec[Any] = field(init=False)
     _versions: Versions = field(init=False)
@@ -149,15 +149,15 @@ class Inside:
     _lost: dict[str, float] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        given = self.given
-        require_rules(self.spec, given["agent"], given["run_id"], given["rules"])
-        self._own, self._versions = self.spec, given["versions"]
+        opening = self.opening
+        require_rules(self.spec, opening["agent"], opening["run_id"], opening["rules"])
+        self._own, self._versions = self.spec, opening["versions"]
         self.spec = with_versions(self._own, self._versions)
-        self._base = run_from_json(self.spec, given["run"])
-        self._length = self._sent = given["length"]
-        self._lost = dict(given.get("lost", {}))
+        self._base = run_from_json(self.spec, opening["run"])
+        self._length = self._sent = opening["length"]
+        self._lost = dict(opening.get("lost", {}))
         self._session = self._new_session(self._base)
-        self._session.feed(*[event_from_json(self.spec, one) for one in given["events"]])
+        self._session.feed(*[event_from_json(self.spec, data) for data in opening["events"]])
 
     @property
     def run(self) -> Run[Any]:
@@ -194,9 +194,9 @@ class Inside:
 
     def _handed_on(self) -> Json:
         run = run_to_json(self.spec, self._base)
-        events = [one.told for one in self._happened]
+        events = [happening.data for happening in self._happened]
         behind = {"run": run, "length": self._length, "events": events, "lost": self._lost}
-        return self.given | behind | {"versions": self._versions}
+        return self.opening | behind | {"versions": self._versions}
 
     def _leave_mail(self) -> None:
         if self._mail is not None:
@@ -237,10 +237,10 @@ class Inside:
         name = RECORD if effect is None else effect.key.to_text()
         since = self._length if is_whole or effect is None else max(self._sent, self._length)
         job: Json = {
-            **{what: self.given[what] for what in ("agent", "rules", "run_id")},
+            **{what: self.opening[what] for what in ("agent", "rules", "run_id")},
             "at": self.engine.now(),
             "length": since,
-            "events": [one.told for one in self._happened[since - self._length :]],
+            "events": [happening.data for happening in self._happened[since - self._length :]],
             "effect": None if effect is None else name,
             "look": effect is None and self._looks,
         }
@@ -255,8 +255,8 @@ class Inside:
         waited = {name: flight.future for name, flight in self._flights.items()}
         for name in await self.engine.first({MAIL: mail, **waited}):
             if name == MAIL:
-                (said, answer), self._mail = mail.result(), None
-                is_heard = self._said(said)
+                (message, answer), self._mail = mail.result(), None
+                is_heard = self._take_message(message)
                 if answer is not None:
                     answer.set_result(is_heard)
             elif name in self._flights:
@@ -272,37 +272,37 @@ class Inside:
         elif flight.is_pause:
             self._flights[name] = self._flight(effect, is_whole=True, tries=flight.tries)
         else:
-            self._came(name, flight, flight.future.result())
+            self._settle(name, flight, flight.future.result())
 
-    def _came(self, name: str, flight: _Flight, came: Json) -> None:
-        self._follow_by(versions_in(came, flight.effect))
+    def _settle(self, name: str, flight: _Flight, outcome: Json) -> None:
+        self._follow_by(versions_in(outcome, flight.effect))
         effect = flight.effect  # as it is owed by these
         if name not in self._flights:  # it is owed no longer
-            self._written(flight.until if "report" in came else 0)
-        elif "missed" in came:
+            self._written(flight.until if "report" in outcome else 0)
+        elif "missed" in outcome:
             del self._flights[name]
             self._sent = self._length
-            self._rebase(**came["missed"])
+            self._rebase(**outcome["missed"])
             if effect is not None and effect.key in self._session.under_way:
                 self._flights.setdefault(name, flight)
                 if self._flights[name] is flight:  # it was our own that was there
                     self._pause(name, flight)
-        elif "later" in came:
+        elif "later" in outcome:
             self._pause(name, flight)
-        elif "lost" in came:
+        elif "lost" in outcome:
             assert isinstance(effect, RunTool)  # noqa: S101 - all else is repeated
             del self._flights[name]
             self._sent = self._length  # perhaps it has written nothing
-            lost = ToolLost(effect.ref, effect.attempt, came["lost"], self.engine.now())
+            lost = ToolLost(effect.ref, effect.attempt, outcome["lost"], self.engine.now())
             self._session.land(effect, lost)
             self._lost[name] = flight.at
             if flight.early is not None:
-                self._said(flight.early)
+                self._take_message(flight.early)
         else:
             del self._flights[name]
             self._written(flight.until)
             if effect is not None:
-                self._session.land(effect, report_from_json(self.spec, effect, came["report"]))
+                self._session.land(effect, report_from_json(self.spec, effect, outcome["report"]))
 
     def _follow_by(self, versions: Versions) -> None:
         """Go on by these versions of tools, which a worker has, or a host.
@@ -310,7 +310,7 @@ class Inside:
         RULE: they come from the history. What was judged of another version fits no longer, and is
         judged anew; no process finds that out by looking at the tools that it has itself.
         """
-        new = {name: versions.get(name, one) for name, one in self._versions.items()}
+        new = {name: versions.get(name, version) for name, version in self._versions.items()}
         if new != self._versions:
             run = self.run
             self._versions, self.spec = new, with_versions(self._own, new)
@@ -321,7 +321,7 @@ class Inside:
         self._session = self._new_session(run)
         self._session.feed(*still)
         owed = {effect.key.to_text() for effect in due(self.spec, self.run)}
-        for name in [one for one in self._flights if one != RECORD and one not in owed]:
+        for name in [key for key in self._flights if key != RECORD and key not in owed]:
             self._drop(name)
         self._begin()  # what is under way is so for the new session
 
@@ -339,34 +339,34 @@ class Inside:
             del self._happened[:count]
             self._length = until
 
-    def _said(self, said: Json) -> bool:
+    def _take_message(self, message: Json) -> bool:
         """Take in what somebody has said; whether it has changed the run."""
         before = self.run
-        if said.get("look"):
+        if message.get("look"):
             self._looks = True
-            self._follow_by(said.get("versions", NO_VERSIONS))
+            self._follow_by(message.get("versions", NO_VERSIONS))
             return True
-        if "never_ran" in said and not self._was_lost(said):
+        if "never_ran" in message and not self._was_lost(message):
             return False
         with suppress(DetentError):  # it speaks of what is gone, or of nothing
-            events = [event_from_json(self.spec, one) for one in said["events"]]
-            if said.get("is_late"):
+            events = [event_from_json(self.spec, data) for data in message["events"]]
+            if message.get("is_late"):
                 events = [event for event, _ in still_heard(self.spec, before, events)]
             self._session.feed(*events)
         is_heard = self.run is not before
         if not is_heard:  # it is about the question as whoever speaks sees it
-            self._follow_by(said.get("versions", NO_VERSIONS))
+            self._follow_by(message.get("versions", NO_VERSIONS))
         return is_heard
 
-    def _was_lost(self, said: Json) -> bool:
+    def _was_lost(self, message: Json) -> bool:
         """Whether the job of which its worker says that it never ran is the one that is lost.
 
         RULE: it says so of this job alone. Another worker may have been given the tool since.
         """
-        name, at = said["never_ran"]
+        name, at = message["never_ran"]
         flight = self._flights.get(name)
         if flight is not None and flight.at == at:
-            flight.early = said  # an engine says first what people say
+            flight.early = message  # an engine says first what people say
         return flight is None and self._lost.get(name) == at
 
     def _rebase(self, at: int, events: Sequence[Json]) -> None:
@@ -376,21 +376,23 @@ class Inside:
         """
         theirs = list(events[max(0, self._length - at) :])  # of the rest it has been heard already
         self._written(at)
-        while theirs and self._happened and self._happened[0].told == theirs[0]:
+        while theirs and self._happened and self._happened[0].data == theirs[0]:
             self._written(self._length + 1)
             del theirs[0]
-        heard = [event_from_json(self.spec, one) for one in theirs]
-        if not heard:
+        news = [event_from_json(self.spec, data) for data in theirs]
+        if not news:
             return
-        if not all(map(is_from_others, heard)):
+        if not all(map(is_from_others, news)):
             raise JournalDamagedError(
                 f"another driver has written to run {self.run.id!r}, which an engine drives by its "
                 "effects: give hosts of another kind another store"
             )
-        own, run = [one.event for one in self._happened], self._base
-        for event in heard:
+        own, run = [happening.event for happening in self._happened], self._base
+        for event in news:
             run = step(self.spec, run, event)
-        self._base, self._length, self._happened = run, self._length + len(heard), []
-        still = [one for before, one, after in rebased(self.spec, run, own) if after is not before]
+        self._base, self._length, self._happened = run, self._length + len(news), []
+        still = [
+            event for before, event, after in rebased(self.spec, run, own) if after is not before
+        ]
         self._sent = self._length
         self._begin_anew(run, *still)

@@ -124,23 +124,23 @@ class Outside:
         """
         try:
             parts = await self._parts_of(job)
-            came = await self._written(parts, job)
+            outcome = await self._written(parts, job)
         except Exception as error:  # noqa: BLE001 - nothing has begun
             return _later(job, error)
-        if not isinstance(came, Run):
-            return came
+        if not isinstance(outcome, Run):
+            return outcome
         if job["effect"] is None:
             return {"written": True}
-        effect = _owed(parts.spec, came, job["effect"])
+        effect = _owed(parts.spec, outcome, job["effect"])
         if effect is None:
             return await self._not_owed(parts, job)
         if isinstance(effect, RunTool):
             if begins is not None and not await begins():
                 return _never_ran(parts, job["effect"])
-            if not may_begin(parts.spec, came, effect, parts.assembly.clock.now()):
+            if not may_begin(parts.spec, outcome, effect, parts.assembly.clock.now()):
                 return _never_ran(parts, job["effect"]) | {"versions": versions_of(parts.spec)}
         try:
-            return await self._performed(parts, came, effect)
+            return await self._performed(parts, outcome, effect)
         except Exception as error:  # noqa: BLE001 - a tool may have done its work
             if not is_tool(job):
                 return _later(job, error)
@@ -162,19 +162,19 @@ class Outside:
             await asyncio.wrap_future(in_another_thread(parts.assembly.warm_up))
         return parts
 
-    def late(self, job: Json, came: Json) -> Json | None:
+    def late(self, job: Json, outcome: Json) -> Json | None:
         """What the inside is told of a tool for which the engine waits no longer, if anything.
 
         RULE: a known outcome is never thrown away.
         """
         if not is_tool(job) or job["agent"] not in self._parts:
             return None
-        if "later" in came or "missed" in came:  # it was not begun: nobody else can know
-            came = _never_ran(self._parts[job["agent"]], job["effect"])
-        wrapped = came.get("wrapped")
+        if "later" in outcome or "missed" in outcome:  # it was not begun: nobody else can know
+            outcome = _never_ran(self._parts[job["agent"]], job["effect"])
+        wrapped = outcome.get("wrapped")
         if wrapped is None:
             return None
-        unrun = {"never_ran": [job["effect"], job["at"]]} if came.get("never_ran") else {}
+        unrun = {"never_ran": [job["effect"], job["at"]]} if outcome.get("never_ran") else {}
         return {"events": [wrapped], "is_late": True} | unrun
 
     async def _not_owed(self, parts: EffectParts, job: Json) -> Json:
@@ -186,10 +186,12 @@ class Outside:
         if is_tool(job):
             return _never_ran(parts, job["effect"])
         try:
-            came = await self._written(parts, job | {"look": True})
+            outcome = await self._written(parts, job | {"look": True})
         except Exception as error:  # noqa: BLE001 - nothing has begun
             return _later(job, error)
-        return came if isinstance(came, dict) else LATER | {"versions": versions_of(parts.spec)}
+        return (
+            outcome if isinstance(outcome, dict) else LATER | {"versions": versions_of(parts.spec)}
+        )
 
     async def _performed(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Json:
         spec, run_id = parts.spec, run.id
@@ -231,13 +233,13 @@ class Outside:
         entries = await asked(lambda: list(journal.read(run_id, length - 1)))
         if not entries:
             return LATER  # what comes before is on its way
-        there = [_told(spec, run_id, entry, data) for entry, data in with_data(entries[1:])]
+        there = [_event_json(spec, run_id, entry, data) for entry, data in with_data(entries[1:])]
         events: list[Json] = job["events"]
         count = _same(there, events)
         if count < min(len(there), len(events)) or (job["look"] and count < len(there)):
             return {"missed": {"at": length + count, "events": there[count:]}}
         followed = await self._followed(parts, run_id, length + len(there))
-        if new := [event_from_json(spec, one) for one in events[len(there) :]]:
+        if new := [event_from_json(spec, event) for event in events[len(there) :]]:
             followed.clock.at = max(followed.clock.at, job["at"])
             await in_event_loop(followed.session.feed_steps(*new))
         return followed.session.run
@@ -283,7 +285,7 @@ def _later(job: Json, error: Exception) -> Json:
     return {"later": name}
 
 
-def _told(spec: AgentSpec[Any], run_id: str, entry: Entry, data: Mapping[str, Any]) -> Json:
+def _event_json(spec: AgentSpec[Any], run_id: str, entry: Entry, data: Mapping[str, Any]) -> Json:
     """An entry as the inside says it."""
     try:
         return event_to_json(spec, marked_event(spec, entry.kind, data).event)
@@ -295,12 +297,12 @@ def _told(spec: AgentSpec[Any], run_id: str, entry: Entry, data: Mapping[str, An
 def _same(there: list[Json], events: list[Json]) -> int:
     """How many are the same, from the first one on."""
     pairs = zip(there, events, strict=False)
-    found = (place for place, (one, other) in enumerate(pairs) if one != other)
+    found = (place for place, (entry, event) in enumerate(pairs) if entry != event)
     return next(found, min(len(there), len(events)))
 
 
 def _owed(spec: AgentSpec[Any], run: Run[Any], name: str) -> Effect | None:
-    return next((one for one in due(spec, run) if one.key.to_text() == name), None)
+    return next((effect for effect in due(spec, run) if effect.key.to_text() == name), None)
 
 
 def _never_ran(parts: EffectParts, name: str) -> Json:

@@ -28,7 +28,7 @@ def versions_of(spec: AgentSpec[Any]) -> dict[str, str]:
     """The versions of all tools of an agent."""
     found = {name: tool.version for name, tool in spec.tools.items()}
     for name, agent in spec.agents.items():
-        found |= {f"{name}/{inner}": one for inner, one in versions_of(agent).items()}
+        found |= {f"{name}/{inner}": version for inner, version in versions_of(agent).items()}
     return found
 
 
@@ -50,14 +50,18 @@ def _counted(tool: Tool, name: str, versions: Versions) -> Tool:
     if not isinstance(tool, Delegate):
         return as_version(tool, version)
     under = f"{name}/"
-    inner = {at[len(under) :]: one for at, one in versions.items() if at.startswith(under)}
+    inner = {
+        at[len(under) :]: inner_version
+        for at, inner_version in versions.items()
+        if at.startswith(under)
+    }
     return as_version(tool, version, agent=with_versions(tool.agent, inner))
 
 
-def versions_in(came: Mapping[str, Any], effect: Effect | None) -> Versions:
+def versions_in(outcome: Mapping[str, Any], effect: Effect | None) -> Versions:
     """What a worker has said of its tools, in so many words or by what a verdict is bound to."""
-    match came.get("report"):
+    match outcome.get("report"):
         case {"event": {"binding": {"tool": str(version)}}} if isinstance(effect, Judge):
             return {place_in(effect.path, effect.call.tool_name): version}
         case _:
-            return cast("Versions", came.get("versions", NO_VERSIONS))
+            return cast("Versions", outcome.get("versions", NO_VERSIONS))

@@ -18,7 +18,7 @@ from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.inside import Inside, Json
 from detent.adapters.hosts.effects.outside import EffectParts, Outside
 from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions
-from detent.adapters.hosts.engines.dbos_follow import SAID, TOPIC, DBOSHistory
+from detent.adapters.hosts.engines.dbos_follow import ANSWER, TOPIC, DBOSHistory
 from detent.adapters.hosts.engines.dbos_process import VERSION, client_of, launch
 from detent.adapters.hosts.engines.host import EngineUnavailableError
 from detent.adapters.hosts.reading import asked
@@ -95,8 +95,8 @@ class DBOSEffects:
             raise EngineUnavailableError("the database of DBOS", "", error) from error
 
     def _launch(self) -> None:
-        async def detent_effects(given: Json) -> Json:
-            return await self._follow(given)
+        async def detent_effects(opening: Json) -> Json:
+            return await self._follow(opening)
 
         launch(
             detent_effects,
@@ -108,17 +108,17 @@ class DBOSEffects:
             concurrency=None,  # one that waits takes no place of those that work
         )
 
-    async def _follow(self, given: Json) -> Json:
+    async def _follow(self, opening: Json) -> Json:
         """A workflow. It is in an event loop of DBOS; what it does to the world is in ours.
 
         RULE: DBOS writes down what a workflow raises, for ever. So what is the matter with a worker
         is not raised: the workflow is left as it is, and is handed on.
         """
-        task, run_id = asyncio.current_task(), given["run_id"]
+        task, run_id = asyncio.current_task(), opening["run_id"]
         assert task is not None  # noqa: S101 - a coroutine that awaits is in one
         self._following[task] = asyncio.get_running_loop()
         try:
-            inside = await self._followed(given)
+            inside = await self._followed(opening)
         except DBOSWorkflowConflictIDError:  # another one has it
             raise
         except Exception as error:
@@ -130,16 +130,16 @@ class DBOSEffects:
             raise ModelFailedError("the model gave no answer")
         return {"status": status, "length": inside.length}
 
-    async def _followed(self, given: Json) -> Inside:
+    async def _followed(self, opening: Json) -> Inside:
         """Follow a run to its end. Its claim is ours meanwhile."""
-        lease: Lease = await self._here(self._claimed(given["run_id"]))
+        lease: Lease = await self._here(self._claimed(opening["run_id"]))
         workflow_id = dbos.DBOS.workflow_id or ""
         engine: DBOSHistory | None = None
         try:
             recorded = await self._here(self._recorded(workflow_id))
             engine = DBOSHistory(recorded, self._performed, partial(self._late, workflow_id))
             await engine.open()
-            inside = await self._inside(given, engine)
+            inside = await self._inside(opening, engine)
             await inside.follow()
             await engine.answer()
         except BaseException:
@@ -153,13 +153,13 @@ class DBOSEffects:
                 await self._here(in_event_loop(lease.release_steps()))
         return inside
 
-    async def _inside(self, given: Json, engine: DBOSHistory) -> Inside:
+    async def _inside(self, opening: Json, engine: DBOSHistory) -> Inside:
         """One that follows a run. Where its agent has changed, the run stands still."""
-        agent, run_id = given["agent"], given["run_id"]
+        agent, run_id = opening["agent"], opening["run_id"]
         while True:
             try:
                 if agent in self._parts:
-                    return Inside(self._parts[agent].spec, given, engine)
+                    return Inside(self._parts[agent].spec, opening, engine)
                 self.changed[run_id] = f"there is no agent {agent!r}"
             except AgentChangedError as error:
                 self.changed[run_id] = str(error)
@@ -182,8 +182,8 @@ class DBOSEffects:
         return {step["function_id"]: step["function_name"] for step in steps}
 
     async def _performed(self, job: Json) -> Json:
-        came: Json = await self._here(self._placed(job))
-        return came
+        outcome: Json = await self._here(self._placed(job))
+        return outcome
 
     async def _placed(self, job: Json) -> Json:
         async with self._places:
@@ -191,12 +191,12 @@ class DBOSEffects:
                 await asyncio.Event().wait()  # until it is cancelled: nothing more is begun
             return await self._outside.perform(job)
 
-    async def _late(self, workflow_id: str, job: Json, came: Json) -> None:
+    async def _late(self, workflow_id: str, job: Json, outcome: Json) -> None:
         """Another execution has the run: it hears what a tool has done here.
 
         That a tool never ran is said once, whoever knows it, and however often the run is followed.
         """
-        if (late := self._outside.late(job, came)) is not None:
+        if (late := self._outside.late(job, outcome)) is not None:
             unrun = late.get("never_ran")
             key = None if unrun is None else f"{workflow_id} {unrun}"
             send = self._client.send_async(workflow_id, late, TOPIC, idempotency_key=key)
@@ -247,11 +247,11 @@ class DBOSEffects:
             await self._client.send_async(workflow_id, said, TOPIC, idempotency_key=said["id"])
         except dbos.error.DBOSNonExistentWorkflowError:
             return False
-        key = f"{SAID} {said['id']}"
+        key = f"{ANSWER} {said['id']}"
         for _ in range(int(SAY_S / ANSWER_S)):
-            heard = await self._client.get_event_async(workflow_id, key, ANSWER_S)
-            if heard is not None:
-                return bool(heard)
+            answer = await self._client.get_event_async(workflow_id, key, ANSWER_S)
+            if answer is not None:
+                return bool(answer)
             (status, *_) = await self._client.list_workflows_async(workflow_ids=[workflow_id])
             if status.status in ENDED:
                 return False
@@ -263,10 +263,10 @@ class DBOSEffects:
         )
 
     def _require_followed(self, run_id: str, status: dbos.WorkflowStatus) -> None:
-        given: Json = status.input["args"][0] if status.input is not None else {}
-        agent = given.get("agent", "")
+        opening: Json = status.input["args"][0] if status.input is not None else {}
+        agent = opening.get("agent", "")
         if agent in self._parts:
-            require_rules(self._parts[agent].spec, agent, run_id, given["rules"])
+            require_rules(self._parts[agent].spec, agent, run_id, opening["rules"])
 
     async def _handed_on(self, run_id: str, workflow_id: str) -> None:
         """Have another worker follow a run whose worker has died."""
@@ -281,8 +281,8 @@ class DBOSEffects:
     async def look(self, run: StoredRun, versions: Versions = NO_VERSIONS) -> None:
         """Hand on a run that nobody follows; one that somebody does looks at the journal."""
         workflow_id = await asked(partial(self._id_of, run.run_id))
-        said = {"look": True, "versions": dict(versions)}
-        await self._client.send_async(workflow_id, said, TOPIC)
+        message = {"look": True, "versions": dict(versions)}
+        await self._client.send_async(workflow_id, message, TOPIC)
         await self._handed_on(run.run_id, workflow_id)
 
     def _id_of(self, run_id: str) -> str:

@@ -26,7 +26,7 @@ from dbos._error import DBOSWorkflowConflictIDError
 from detent.adapters.hosts.effects.inside import MAIL, Json
 
 T = TypeVar("T")
-TOPIC, BEGUN, HEARD, ORDER, SAID = "said", "begun", "heard", "order", "said"
+TOPIC, BEGUN, ARRIVAL, ORDER, ANSWER = "said", "begun", "heard", "order", "said"
 LONG_S = 365 * 86400.0
 LOST = "the worker that was at work on it is gone"
 NOT_BEGUN: Json = {"later": "the execution that was to begin it has left"}
@@ -54,11 +54,11 @@ class _Answer:
     """Where the inside says whether a word has changed the run."""
 
     key: str
-    said: dict[str, bool]
+    answers: dict[str, bool]
 
     def set_result(self, is_heard: bool) -> None:  # noqa: FBT001 - as a future has it
         """Have it said with the next step."""
-        self.said[self.key] = is_heard
+        self.answers[self.key] = is_heard
 
 
 @define(eq=False)
@@ -66,13 +66,13 @@ class _Mail:
     """The next word: it is in the history when it has come, and counts where a step says so."""
 
     task: asyncio.Task[Json]
-    said: dict[str, bool]
+    answers: dict[str, bool]
 
     def result(self) -> tuple[Json, _Answer | None]:
         """The word, and where to answer."""
-        said = self.task.result() or {"look": True}  # nobody has spoken for a year
-        key = said.get("id")
-        return said, None if key is None else _Answer(f"{SAID} {key}", self.said)
+        message = self.task.result() or {"look": True}  # nobody has spoken for a year
+        key = message.get("id")
+        return message, None if key is None else _Answer(f"{ANSWER} {key}", self.answers)
 
 
 @define(eq=False)
@@ -88,7 +88,7 @@ class DBOSHistory:
     _mine: str = field(init=False, factory=lambda: uuid4().hex)
     _by: str = field(init=False, default="")
     _at: float = field(init=False, default=0.0)
-    _said: dict[str, bool] = field(init=False, factory=dict)
+    _answers: dict[str, bool] = field(init=False, factory=dict)
     _tasks: set[asyncio.Task[Any]] = field(init=False, factory=set)
     _tools: set[asyncio.Task[Any]] = field(init=False, factory=set)
     _is_left: bool = field(init=False, default=False)
@@ -104,9 +104,9 @@ class DBOSHistory:
         """Say that an execution has begun: a tool that comes first may have begun in another."""
         self._count(await DBOS.reserve_step().run_async({"name": BEGUN}, self._say([])))
 
-    def _say(self, came: object) -> Callable[[], Coroutine[Any, Any, Json]]:
+    def _say(self, outcome: object) -> Callable[[], Coroutine[Any, Any, Json]]:
         async def say() -> Json:
-            return {"came": came, "by": self._mine, "at": time.time()}
+            return {"came": outcome, "by": self._mine, "at": time.time()}
 
         return say
 
@@ -162,8 +162,8 @@ class DBOSHistory:
 
         async def made_by() -> Json:
             made.append(await make())
-            came = {what: one for what, one in made[0].items() if what != "wrapped"}
-            return {"came": came, "by": self._mine, "at": time.time()}
+            outcome = {what: value for what, value in made[0].items() if what != "wrapped"}
+            return {"came": outcome, "by": self._mine, "at": time.time()}
 
         async def recorded() -> Json:
             try:
@@ -203,10 +203,10 @@ class DBOSHistory:
         self._is_left = True
         return {"events": [], "left": self._mine, "begun": list(self._at_work)}
 
-    def _hear_left(self, said: Json) -> None:
+    def _hear_left(self, message: Json) -> None:
         """An execution has left: what is lost behind it, and was not begun, has never run."""
-        by = said["left"]
-        self._left[by] = said["begun"]
+        by = message["left"]
+        self._left[by] = message["begun"]
         for job in self._behind.get(by, ()):
             self._say_of_left(by, job)
 
@@ -231,16 +231,16 @@ class DBOSHistory:
 
     def hear(self) -> _Mail:
         """The next word."""
-        return _Mail(self._begun(DBOS.recv_async(TOPIC, timeout_seconds=LONG_S)), self._said)
+        return _Mail(self._begun(DBOS.recv_async(TOPIC, timeout_seconds=LONG_S)), self._answers)
 
     async def first(self, futures: Mapping[str, Any]) -> Sequence[str]:
         """Which came first: by the history, where it says so."""
         await asyncio.sleep(0)  # those that were just begun take their numbers
         await self.answer()
-        mail, steps = futures[MAIL], {n: one for n, one in futures.items() if n != MAIL}
+        mail, steps = futures[MAIL], {n: future for n, future in futures.items() if n != MAIL}
         reserved = DBOS.reserve_step()
         found = self._recorded.get(reserved.step_id)
-        if len(steps) == 1 and found != HEARD:
+        if len(steps) == 1 and found != ARRIVAL:
             ((name, step),) = steps.items()
             if step.number in self._recorded:
                 await asyncio.wait([step.task])
@@ -252,25 +252,25 @@ class DBOSHistory:
         names: list[str] = []
         if found is None:
             names = await _done(futures)
-        what = ORDER if len(steps) > 1 else HEARD
+        what = ORDER if len(steps) > 1 else ARRIVAL
 
         counted: Json = await reserved.run_async({"name": what}, self._say(names))
         self._require_ours(reserved.step_id, counted)
         self._count(counted)
-        came: list[str] = counted["came"]
-        await asyncio.wait([futures[name].task for name in came])
-        if MAIL in came and "left" in (said := mail.task.result() or {}):
-            self._hear_left(said)
-        return came
+        arrivals: list[str] = counted["came"]
+        await asyncio.wait([futures[name].task for name in arrivals])
+        if MAIL in arrivals and "left" in (message := mail.task.result() or {}):
+            self._hear_left(message)
+        return arrivals
 
     def _count(self, step: Json) -> None:
         self._at, self._by = max(self._at, step["at"]), step["by"]
 
     async def answer(self) -> None:
         """Say what is known of words that were heard."""
-        said = dict(self._said)
-        self._said.clear()
-        for key, is_heard in said.items():
+        answers = dict(self._answers)
+        self._answers.clear()
+        for key, is_heard in answers.items():
             await DBOS.set_event_async(key, is_heard)
 
     def drop(self, future: Any) -> None:
@@ -299,5 +299,5 @@ async def _any(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def _done(futures: Mapping[str, Any]) -> list[str]:
-    await _any([one.task for one in futures.values()])
-    return [name for name, one in futures.items() if one.task.done()]
+    await _any([future.task for future in futures.values()])
+    return [name for name, future in futures.items() if future.task.done()]

@@ -99,14 +99,14 @@ class RestateHost(EngineHost):
         assert self._client is not None  # noqa: S101 - it is open
         import httpx
 
-        told = {"uri": self._address, "force": True, "use_http_11": True}
+        deployment = {"uri": self._address, "force": True, "use_http_11": True}
         try:
             for pause_s in (0.05, 0.1, 0.2, 0.4, 0.8, 1.6):
-                came = await self._client.post(f"{self._admin}/deployments", json=told)
-                if came.is_success:
+                response = await self._client.post(f"{self._admin}/deployments", json=deployment)
+                if response.is_success:
                     return
                 await asyncio.sleep(pause_s)  # the worker may not listen yet
-            came.raise_for_status()
+            response.raise_for_status()
         except httpx.HTTPError as error:
             place = httpx.URL(self._admin).netloc.decode()
             raise EngineUnavailableError("Restate", f" at {place}", error) from error
@@ -114,13 +114,13 @@ class RestateHost(EngineHost):
     async def _wake(self, wake: Wake) -> None:
         assert self._client is not None  # noqa: S101 - it is open
         pause_s = 0.0 if wake.at is None else max(0.0, wake.at - self._clock.now())
-        came = await self._client.post(
+        response = await self._client.post(
             f"{self._ingress}{LEGS}",
             params={"delay": f"{int(pause_s * 1000)}ms"} if pause_s else {},
             headers={"idempotency-key": wake.name},
             json=wake.run_id,
         )
-        came.raise_for_status()
+        response.raise_for_status()
 
     async def _disconnect(self) -> None:
         if self._serving is not None:

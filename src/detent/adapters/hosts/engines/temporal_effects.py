@@ -125,9 +125,9 @@ class TemporalEffects:
             beating.cancel()  # it must not say less, later
         performed = asyncio.create_task(self._outside.perform(job, begins))
         performed.add_done_callback(lambda _: beating.cancel())  # what has ended beats no more
-        told = asyncio.create_task(self._told(job, performed))
+        report = asyncio.create_task(self._report(job, performed))
         try:
-            came = await asyncio.shield(told)
+            outcome = await asyncio.shield(report)
         except asyncio.CancelledError:
             why = activity.cancellation_details()
             is_dropped = why is None or why.cancel_requested
@@ -136,14 +136,14 @@ class TemporalEffects:
             if why is None or is_dropped or why.worker_shutdown or not is_tool(job):
                 performed.cancel()
             if is_dropped or not is_tool(job):
-                told.cancel()
+                report.cancel()
                 raise
-            came = await told
+            outcome = await report
         finally:
             beating.cancel()
         if is_tool(job):
             activity.raise_complete_async()
-        return came
+        return outcome
 
     async def _is_over(self, workflow_id: str) -> bool:
         handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id)
@@ -173,27 +173,27 @@ class TemporalEffects:
                 break
         return True
 
-    async def _told(self, job: Json, performed: asyncio.Task[Json]) -> Json:
+    async def _report(self, job: Json, performed: asyncio.Task[Json]) -> Json:
         """What came of a job; of a tool the engine has been told."""
         await asyncio.wait([performed])
         if performed.cancelled():
-            came: Json = {"lost": "its worker was ended while it was at work"}
+            outcome: Json = {"lost": "its worker was ended while it was at work"}
         else:
-            came = performed.result()
+            outcome = performed.result()
         if is_tool(job):
-            late = self._outside.late(job, came)
-            came.pop("wrapped", None)
+            late = self._outside.late(job, outcome)
+            outcome.pop("wrapped", None)
             info = activity.info()
-            if not await self._completed(info.task_token, came) and late is not None:
+            if not await self._completed(info.task_token, outcome) and late is not None:
                 await self._heard_late(info.workflow_id or "", late)
-        return came
+        return outcome
 
-    async def _completed(self, token: bytes, came: Json) -> bool:
+    async def _completed(self, token: bytes, outcome: Json) -> bool:
         """Complete the activity of a tool; False says that it was given up."""
         handle = self._client.get_async_activity_handle(task_token=token)
         for pause_s in _pauses():
             try:
-                await handle.complete(came)
+                await handle.complete(outcome)
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
                     return False
@@ -255,12 +255,12 @@ class TemporalEffects:
                 return False
             raise JournalUnavailableError(f"Temporal cannot be told: {error.message}") from error
 
-    async def _updated(self, handle: WorkflowHandle[Any, Any], run_id: str, said: Json) -> bool:
+    async def _updated(self, handle: WorkflowHandle[Any, Any], run_id: str, message: Json) -> bool:
         """RULE: what its last worker could not follow is not ready until another one has."""
         pauses = _pauses()
         while True:
             try:
-                update = handle.execute_update(SAY, said, id=said["id"], result_type=bool)
+                update = handle.execute_update(SAY, message, id=message["id"], result_type=bool)
                 return bool(await update)
             except RPCError as error:
                 if error.status is not RPCStatusCode.FAILED_PRECONDITION:

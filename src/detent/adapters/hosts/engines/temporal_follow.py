@@ -41,13 +41,13 @@ class Followers:
     specs: Mapping[str, AgentSpec[Any]]
     changed: dict[str, str] = field(factory=dict)
 
-    def inside(self, given: Json, engine: TemporalHistory) -> Inside:
+    def inside(self, opening: Json, engine: TemporalHistory) -> Inside:
         """One that follows a run. Raises what fails the task, which the engine tries again."""
-        agent, run_id = given["agent"], given["run_id"]
+        agent, run_id = opening["agent"], opening["run_id"]
         if agent not in self.specs:
             raise UnknownAgentError(agent, sorted(self.specs), run_id)
         try:
-            inside = Inside(self.specs[agent], given, engine)
+            inside = Inside(self.specs[agent], opening, engine)
         except AgentChangedError as error:
             self.changed[run_id] = str(error)
             raise
@@ -85,7 +85,7 @@ class TemporalHistory:
 
     async def _performed(self, name: str, job: Json, *, is_once: bool) -> Json:
         try:
-            came: Json = await workflow.execute_activity(
+            outcome: Json = await workflow.execute_activity(
                 EFFECT,
                 job,
                 result_type=dict,
@@ -100,7 +100,7 @@ class TemporalHistory:
             why = error.cause
             is_unheard = isinstance(why, TimeoutError) and not why.last_heartbeat_details
             return {"later": "it was not begun"} if is_unheard else {"lost": LOST}
-        return came
+        return outcome
 
     def sleep(self, name: str, until: float) -> asyncio.Future[None]:
         """A timer."""
@@ -118,7 +118,7 @@ class TemporalHistory:
 
     def drop(self, future: asyncio.Future[Any]) -> None:
         """Cancel it; nobody asks what comes of that."""
-        future.add_done_callback(lambda one: one.cancelled() or one.exception())
+        future.add_done_callback(lambda task: task.cancelled() or task.exception())
         future.cancel()
 
 
@@ -127,13 +127,13 @@ class DetentEffects:
     """One run, until it has ended. One that has failed is begun again when somebody wants it."""
 
     @workflow.init
-    def __init__(self, given: Json, beat_s: float) -> None:
+    def __init__(self, opening: Json, beat_s: float) -> None:
         self._engine = TemporalHistory(beat_s)
 
     @workflow.run
-    async def run(self, given: Json, beat_s: float) -> Json:
+    async def run(self, opening: Json, beat_s: float) -> Json:
         """Follow the run."""
-        inside = FOLLOWERS[given["queue"]].inside(given, self._engine)
+        inside = FOLLOWERS[opening["queue"]].inside(opening, self._engine)
         rest = await inside.follow()
         if rest is not None:
             workflow.continue_as_new(args=[rest, beat_s])
@@ -142,11 +142,11 @@ class DetentEffects:
         return {"status": status, "length": inside.length}
 
     @workflow.update(name=SAY)
-    async def say(self, said: Json) -> bool:
+    async def say(self, message: Json) -> bool:
         """Somebody has spoken; whether it has changed the run."""
-        heard = asyncio.Future[bool]()
-        self._engine.mail.put_nowait((said, heard))
-        return await heard
+        answer = asyncio.Future[bool]()
+        self._engine.mail.put_nowait((message, answer))
+        return await answer
 
     @workflow.signal(name=LOOK)
     def look(self, versions: dict[str, str]) -> None:

@@ -32,7 +32,7 @@ class Block:
     place: int
     texts: dict[str, list[str]] = field(factory=dict)
     citations: list[object] = field(factory=list)
-    shown: bool = False
+    is_shown: bool = False
 
     def opened(self) -> Sequence[StreamingChunk]:
         """What can be shown of the block as it starts; mostly it is empty then."""
@@ -64,7 +64,7 @@ class Block:
             return (StreamingChunk(tool_calls=(ToolCallDelta(self.place, None, arguments),)),)
         if not (self.kind in {"text", "thinking"} and (text := delta.get(self.kind))):
             return ()
-        start, self.shown = not self.shown, True
+        start, self.is_shown = not self.is_shown, True
         if self.kind == "text":
             return (StreamingChunk(text, start=start),)
         return (StreamingChunk(reasoning=text, start=start),)

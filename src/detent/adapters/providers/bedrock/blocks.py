@@ -36,7 +36,7 @@ class Block:
     texts: dict[str, list[str]] = field(factory=dict)
     listed: list[object] = field(factory=list)
     thought: bool = False
-    shown: bool = False
+    is_shown: bool = False
 
     @property
     def is_call(self) -> bool:
@@ -109,7 +109,7 @@ class Block:
     def _piece(self, text: str, *, thought: bool = False) -> Sequence[StreamingChunk]:
         if not text:
             return ()
-        start, self.shown = not self.shown, True
+        start, self.is_shown = not self.is_shown, True
         if thought:
             return (StreamingChunk(reasoning=text, start=start),)
         return (StreamingChunk(text, start=start),)

@@ -80,8 +80,10 @@ def likelihoods(result: Json) -> tuple[TokenLogprob, ...]:
     others = [position.get("candidates") or () for position in result.get("topCandidates") or ()]
     chosen = result.get("chosenCandidates") or ()
     return tuple(
-        TokenLogprob(*_token(one), tuple(map(_token, others[place] if place < len(others) else ())))
-        for place, one in enumerate(chosen)
+        TokenLogprob(
+            *_token(candidate), tuple(map(_token, others[place] if place < len(others) else ()))
+        )
+        for place, candidate in enumerate(chosen)
     )
 
 

@@ -53,18 +53,18 @@ class Details:
 class _Entry:
     """An entry, and the fragments of the text that its `member` is."""
 
-    told: dict[str, Any]
+    data: dict[str, Any]
     member: str | None
     fragments: list[str] = field(factory=list)
 
     def go_on(self, detail: Json) -> None:
         """Take in the next fragment; what else it says counts in place of what was said."""
         if self.member is not None and not self.fragments:
-            self.fragments.append(self.told.get(self.member) or "")
-        self.told.update({key: value for key, value in detail.items() if value is not None})
+            self.fragments.append(self.data.get(self.member) or "")
+        self.data.update({key: value for key, value in detail.items() if value is not None})
         self.fragments.append(detail.get(self.member or "") or "")
 
     def whole(self) -> dict[str, Any]:
         """The entry with its text in one piece."""
         text = "".join(self.fragments)
-        return {**self.told, self.member: text} if self.member and text else self.told
+        return {**self.data, self.member: text} if self.member and text else self.data

@@ -145,8 +145,8 @@ class _Caller:
     async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
         results = [result for message in messages for result in message.tool_call_results]
         if len(results) >= self._times:
-            came = ", ".join(result.text or "" for result in results)
-            return ChatReply(ChatMessage.from_assistant(f"Done: {came}"))
+            text = ", ".join(result.text or "" for result in results)
+            return ChatReply(ChatMessage.from_assistant(f"Done: {text}"))
         call = ToolCall(self._name, ARGUMENTS.get(self._name, {}))
         return ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
 
@@ -157,8 +157,8 @@ class _Reader:
     async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
         if not any(message.tool_call_results for message in messages):
             return ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("nap", {})]))
-        said = [message.text or "" for message in messages if message.role == "user"]
-        return ChatReply(ChatMessage.from_assistant(", ".join(said)))
+        texts = [message.text or "" for message in messages if message.role == "user"]
+        return ChatReply(ChatMessage.from_assistant(", ".join(texts)))
 
 
 class _Failing:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from detent.adapters.agent.agent import Agent
 
 HELLO = (ChatMessage.from_user("Please do it."),)
-TOLD = ("id", "state", "decisions")
-COMPARED = tuple(part.name for part in fields(Run) if part.name not in TOLD)
+UNCOMPARED = ("id", "state", "decisions")
+COMPARED = tuple(part.name for part in fields(Run) if part.name not in UNCOMPARED)
 
 Key: TypeAlias = Hashable
 Memories: TypeAlias = tuple[Any, ...]

@@ -170,7 +170,11 @@ def _names_in(code: CodeType) -> Iterator[str]:
 
 
 def _imports_in(code: CodeType) -> Iterator[str]:
-    yield from (one.argval for one in get_instructions(code) if one.opname == "IMPORT_NAME")
+    yield from (
+        instruction.argval
+        for instruction in get_instructions(code)
+        if instruction.opname == "IMPORT_NAME"
+    )
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from _imports_in(inner)

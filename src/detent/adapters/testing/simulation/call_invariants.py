@@ -61,15 +61,15 @@ def an_answer_belongs_to_its_call(spec: AgentSpec[Any], trace: Trace) -> Iterato
 
     It is not asked of tools whose results may have been looked up.
     """
-    came: list[tuple[CallRef, ToolCall, object]] = []
+    outcomes: list[tuple[CallRef, ToolCall, object]] = []
     for happening in trace:
         match happening:
             case Performed(_, effect, ToolReturned(_, _, result)):
-                came.append((effect.ref, effect.call, result))
+                outcomes.append((effect.ref, effect.call, result))
             case Folded(_, before, ToolReturned(ref, _, result)) if happening.is_change:
                 call = next(slot.call for slot in before.slots if slot.ref == ref)
                 looked_up = callable(spec.tools[call.tool_name].on_unknown)
-                if not looked_up and (ref, call, result) not in came:
+                if not looked_up and (ref, call, result) not in outcomes:
                     yield f"call {ref} got {result}, which did not come of running it"
             case _:
                 pass
@@ -109,10 +109,10 @@ def what_can_be_looked_up_is_not_repeated(spec: AgentSpec[Any], trace: Trace) ->
     done: set[CallRef] = set()
     for happening in trace:
         match happening:
-            case Performed(_, effect, came) if callable(effect.tool.on_unknown):
+            case Performed(_, effect, event) if callable(effect.tool.on_unknown):
                 if effect.ref in done:
                     yield f"call {effect.ref} ran again, and looking it up would have found it"
-                if isinstance(came, ToolReturned):
+                if isinstance(event, ToolReturned):
                     done.add(effect.ref)
             case Folded(_, before, ToolRaised() | ClockTicked(), after):
                 done -= {slot.ref for slot in before.slots if _is_retried(slot, after)}

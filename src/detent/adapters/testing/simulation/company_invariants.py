@@ -81,8 +81,8 @@ def no_tool_begins_for_a_lost_driver(spec: AgentSpec[Any], trace: Trace) -> Iter
 
 
 def _knows(offered: Offered) -> bool:
-    came = offered.came
-    return not (isinstance(came, ToolRaised) and came.fault.kind == "unknown_outcome")
+    event = offered.came
+    return not (isinstance(event, ToolRaised) and event.fault.kind == "unknown_outcome")
 
 
 def _open(run: Run[Any]) -> Iterator[tuple[tuple[Path, CallRef, int], str]]:

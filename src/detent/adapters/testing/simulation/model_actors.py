@@ -41,7 +41,7 @@ ODD_ANSWERS = (
     ConfirmationUIResult("modify", None, {"nothing": ["known"]}),
     ConfirmationUIResult("modify"),
 )
-SAID: tuple[Scope, ...] = ("call", "call", "call", "arguments", "tool")
+SCOPES: tuple[Scope, ...] = ("call", "call", "call", "arguments", "tool")
 """For what a human says that a yes counts."""
 
 
@@ -142,7 +142,9 @@ class Players:
             return rng.choice(ODD_ANSWERS)
         match rng.choice(("confirm", "confirm", "modify", "reject", "respond")):
             case "confirm":
-                remember = dice(self.seed, "remember", *effect.path, *effect.ref, nth).choice(SAID)
+                remember = dice(self.seed, "remember", *effect.path, *effect.ref, nth).choice(
+                    SCOPES
+                )
                 return ConfirmationUIResult("confirm", remember=remember)
             case "modify":
                 return ConfirmationUIResult("modify", "so", arguments_for(effect.tool, rng))

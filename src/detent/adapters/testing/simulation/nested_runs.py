@@ -129,8 +129,8 @@ def parts(spec: AgentSpec[Any], trace: Trace) -> dict[Path, list[Happening]]:
 
 def _parts_of(spec: AgentSpec[Any], happening: Happening) -> Iterator[tuple[Path, Happening]]:
     match happening:
-        case Performed(process, effect, came):
-            yield effect.path, Performed(process, evolve(effect, path=()), came)
+        case Performed(process, effect, event):
+            yield effect.path, Performed(process, evolve(effect, path=()), event)
         case Said(question, decision, at):
             yield question.path, Said(evolve(question, path=()), decision, at)
         case Ruled(judged, verdict):

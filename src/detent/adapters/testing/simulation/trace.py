@@ -205,8 +205,8 @@ def _line(happening: Happening) -> str:
         case Opened(process, entries, run):
             return f"process {process} opens the run at entry {len(entries)}: {progress_mark(run)}"
         case Folded(process, _, event, after):
-            came = progress_mark(after) if happening.is_change else "changes nothing"
-            return f"process {process} hears {event_text(event)} -> {came}"
+            mark = progress_mark(after) if happening.is_change else "changes nothing"
+            return f"process {process} hears {event_text(event)} -> {mark}"
         case Performed() | Said() | Ruled():
             return f"  {_outside(happening)}"
         case Forked(run):
@@ -226,8 +226,8 @@ def _line(happening: Happening) -> str:
 def _outside(happening: Performed | Said | Ruled) -> str:
     call = _call(happening.effect)
     match happening:
-        case Performed(_, effect, came):
-            return f"in the world: {call} attempt {effect.attempt}: {event_text(came)}"
+        case Performed(_, effect, event):
+            return f"in the world: {call} attempt {effect.attempt}: {event_text(event)}"
         case Said(decision=decision):
             return f"a human decides about {call}: {decision}"
         case Ruled(verdict=verdict):

@@ -212,11 +212,11 @@ class CompanyWorld:
         if not questions:
             return None
         effect = questions[pick % len(questions)]
-        came = self._inbox.perform(effect, self.clock, None)
-        if not isinstance(came, HumanDecided):
+        event = self._inbox.perform(effect, self.clock, None)
+        if not isinstance(event, HumanDecided):
             return None
-        self.trace.append(Said(effect, came.decision, self.clock.now()))
-        return wrap_event(effect.path, came)
+        self.trace.append(Said(effect, event.decision, self.clock.now()))
+        return wrap_event(effect.path, event)
 
     def _come_to_rest(self) -> None:
         """Nobody disturbs the run any more: who stands still goes on, and all is heard, in order.
@@ -362,10 +362,10 @@ class CompanyWorld:
         """Something ends, and its process hears of it."""
         self._perform(flight)
         self._air.remove(flight)
-        driver, effect, came = driver_of(flight), flight.effect, flight.came
-        is_said = self._within(driver, lambda: driver.session.land(effect, came))
-        if isinstance(effect, RunTool) and isinstance(came, Event) and is_said and self._run:
-            self.trace.append(Offered(driver.number, effect, came, self._run))
+        driver, effect, outcome = driver_of(flight), flight.effect, flight.outcome
+        is_said = self._within(driver, lambda: driver.session.land(effect, outcome))
+        if isinstance(effect, RunTool) and isinstance(outcome, Event) and is_said and self._run:
+            self.trace.append(Offered(driver.number, effect, outcome, self._run))
 
     def _perform(self, flight: Flight) -> None:
         """Do the work of an effect, once, by the process whose claim still holds."""
@@ -373,21 +373,21 @@ class CompanyWorld:
             return
         effect, driver = flight.effect, driver_of(flight)
         price = agent_at(self._spec, effect.path).limits.price
-        came = flight.came = self._outside.perform(effect, driver.clock, price, driver.lease)
+        outcome = flight.outcome = self._outside.perform(effect, driver.clock, price, driver.lease)
         flight.is_performed = True
-        if isinstance(came, RunBusyError):
+        if isinstance(outcome, RunBusyError):
             self._tell(f"process {driver.number} does not begin {effect.key}: it has lost the run")
-        elif isinstance(came, Event):
-            self._note(driver, effect, came)
+        elif isinstance(outcome, Event):
+            self._note(driver, effect, outcome)
 
-    def _note(self, driver: Driver, effect: Effect, came: Event) -> None:
-        match effect, came:
+    def _note(self, driver: Driver, effect: Effect, event: Event) -> None:
+        match effect, event:
             case RunTool(), _:
-                self.trace.append(Performed(driver.number, effect, came))
+                self.trace.append(Performed(driver.number, effect, event))
             case AskHuman(), HumanDecided(decision=decision):
                 self.trace.append(Said(effect, decision, self.clock.now()))
             case Judge(), Judged(verdict=verdict):
-                self._rulings.append((wrap_event(effect.path, came), Ruled(effect, verdict)))
+                self._rulings.append((wrap_event(effect.path, event), Ruled(effect, verdict)))
             case _:
                 pass
 

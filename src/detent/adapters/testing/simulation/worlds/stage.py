@@ -44,7 +44,7 @@ class Flight:
     process: Process
     effect: Effect
     is_performed: bool = False
-    came: Event | BaseException | None = None
+    outcome: Event | BaseException | None = None
 
 
 @define(eq=False)

@@ -338,12 +338,12 @@ class World:
         self._perform(flight)
         self._air.remove(flight)
         process = flight.process
-        self._within(process, lambda: process.session.land(flight.effect, flight.came))
+        self._within(process, lambda: process.session.land(flight.effect, flight.outcome))
 
     def _copy(self, flight: Flight) -> None:
         self._perform(flight)
-        if not isinstance(flight.came, BaseException | None):
-            self._feed(flight.process, wrap_event(flight.effect.path, flight.came), "early")
+        if not isinstance(flight.outcome, BaseException | None):
+            self._feed(flight.process, wrap_event(flight.effect.path, flight.outcome), "early")
 
     def _feed(self, process: Process, event: Event, how: str) -> None:
         self.tell(f"process {process.number} is told {how}:")
@@ -374,16 +374,16 @@ class World:
         if flight.is_performed:
             return
         effect = flight.effect
-        flight.came = self._outside.perform(
+        flight.outcome = self._outside.perform(
             effect, self.clock, agent_at(self._spec, effect.path).limits.price
         )
         flight.is_performed = True
-        if isinstance(flight.came, BaseException | None):
+        if isinstance(flight.outcome, BaseException | None):
             return
-        self._past.append(wrap_event(effect.path, flight.came))
+        self._past.append(wrap_event(effect.path, flight.outcome))
         if isinstance(effect, RunTool):
-            self.trace.append(Performed(flight.process.number, effect, flight.came))
-        match effect, flight.came:
+            self.trace.append(Performed(flight.process.number, effect, flight.outcome))
+        match effect, flight.outcome:
             case AskHuman(), HumanDecided(decision=decision):
                 self.trace.append(Said(effect, decision, self.clock.now()))
             case Judge(), Judged(verdict=verdict):
