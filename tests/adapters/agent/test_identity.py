@@ -265,7 +265,8 @@ def test_no_word_to_a_run_that_is_deleted_reaches_the_next_of_its_id(word: str) 
     bob = clerk("done")
     bob.decide("r", bob.pending("r")[0].confirm())
     result = bob.resume("r")
-    assert (result.exit_reason, result.text, paid) == ("text", "done", ["Bob c0", "Bob c1"])
+    assert (result.exit_reason, result.text) == ("text", "done")
+    assert sorted(paid) == ["Bob c0", "Bob c1"]
     assert "account" not in repr(result.messages)
 
 

@@ -183,7 +183,7 @@ class RunDecisions:
         """Read, change and append, again where somebody was faster."""
         from detent.adapters.drivers.company.identity import require_there
         from detent.adapters.drivers.loading import loaded
-        from detent.adapters.drivers.recording import Recorder
+        from detent.adapters.drivers.recording import ForeignRecorder
         from detent.ports.journal import JournalConflictError
 
         assembly = self._assembly
@@ -197,7 +197,7 @@ class RunDecisions:
             try:
                 if events:
                     happened = [(event, run) for event in events]  # one mark, of the last, for all
-                    Recorder(journal, spec, assembly.clock, at, is_foreign=True)(happened)
+                    ForeignRecorder(journal, spec, assembly.clock, at)(happened)
             except JournalConflictError:
                 if not left:
                     raise

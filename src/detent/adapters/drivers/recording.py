@@ -98,8 +98,7 @@ class Recorder:
     When there are `every` more entries, it adds a checkpoint; None stands for `ENTRIES`. One more
     is at the end of a run in a thread: the next run need not follow it, by rules that may differ.
     `listing` is what lists say of the run while it waits for nothing; its agent and thread count
-    when the run begins, and are not asked for later. Whoever `is_foreign` does not drive the run:
-    what they write names it, so that no other run of its id hears of it.
+    when the run begins, and are not asked for later.
     """
 
     def __init__(
@@ -112,7 +111,6 @@ class Recorder:
         *,
         listing: Listing = NO_LISTING,
         lease: Lease | None = None,
-        is_foreign: bool = False,
     ) -> None:
         self._journal, self._pid = journal, os.getpid()
         self._submit = submit_of(journal)
@@ -123,7 +121,6 @@ class Recorder:
         self._known = at.known
         self._enough = self._every = ENTRIES if every is None else every
         self.interruptions: list[BaseException] = []  # to be raised when all is heard out
-        self._is_foreign = is_foreign
         self._lease = lease  # whoever can still write has not dropped the run
         self._is_guarded = lease is None or lease.guards_appends
         self._quiet = listing
@@ -239,8 +236,8 @@ class Recorder:
 
     def _lost(self, held: Sequence[Event]) -> LostOutcomes:
         """What this recorder knows of calls, where it has lost the run."""
-        ports = self._journal, self._spec, self._clock
-        return LostOutcomes(*ports[:2], held, lambda at: Recorder(*ports, at, is_foreign=True))
+        journal, spec, clock = self._journal, self._spec, self._clock
+        return LostOutcomes(journal, spec, held, partial(ForeignRecorder, journal, spec, clock))
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> Steps[None]:
         """Write down that a breakpoint keeps `held` from happening."""
@@ -272,8 +269,6 @@ class Recorder:
         # a new run has no claim that could be lost
         claim = self._lease.claim if self._length and self._lease is not None else None
         entries, length = list[Entry](), self._length
-        if self._is_foreign:
-            new = [(kind, {**data, "nonce": run.nonce}) for kind, data in new]
         for kind, data in new:  # made whole at once: to evolve one takes four times as long
             listed, body = change if len(entries) == len(new) - 1 else None, MappingProxyType(data)
             entries.append(Entry(length, at, kind, status, body, listed, claim))
@@ -383,3 +378,21 @@ class Recorder:
             self._known, self._enough = known
         if self._ear is None or not self._ear.is_alone:
             announce(run_id, self)
+
+
+class ForeignRecorder(Recorder):
+    """Writes to a run that it does not drive. What it writes names the run by its nonce.
+
+    RULE: the run may be deleted by then, and another one of its id begun. That one hears nothing.
+    """
+
+    def write(
+        self,
+        run: Run[Any],
+        new: Sequence[tuple[str, Mapping[str, Any]]],
+        *rest: Any,
+        **options: Any,
+    ) -> Steps[None]:
+        """Write entries down, as `Recorder` does."""
+        named = [(kind, {**data, "nonce": run.nonce}) for kind, data in new]
+        return super().write(run, named, *rest, **options)
