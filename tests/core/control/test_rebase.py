@@ -267,3 +267,9 @@ def test_a_call_that_no_policy_has_judged_begins_if_none_guards_it() -> None:
     ]
     bare = with_slot(free, evolve(free.slots[1], status=Ready()))
     assert rebased(SPEC, bare, [ToolStarted(B, 1)]) == []
+
+
+def test_a_start_that_comes_twice_changes_nothing() -> None:
+    """The call is at work already; whether it may begin is no question any more."""
+    begun = replay(SPEC, START, [CALLED, ToolStarted(A, 1)])
+    assert rebased(SPEC, begun, [ToolStarted(A, 1)]) == [(begun, ToolStarted(A, 1), begun)]
