@@ -101,6 +101,7 @@ class Sweep:
         read: reads one; what goes wrong is noted in `unreadable`, and raised.
         unreadable: what was noted.
         clock: the time.
+        faults: what keeps others from going on here, which may have ended elsewhere.
     """
 
     def __init__(
@@ -110,7 +111,9 @@ class Sweep:
         read: Callable[[StoredRun], object],
         unreadable: UnreadableRuns,
         clock: Clock,
+        faults: Faults | None = None,
     ) -> None:
+        self._faults = Faults(clock) if faults is None else faults
         self._waiting, self._listed, self._read = waiting, listed, read
         self._unreadable, self._clock = unreadable, clock
         self._left: Iterator[StoredRun] | None = None
@@ -147,6 +150,10 @@ class Sweep:
                 self._unreadable.drop(run_id)
             else:
                 self._try(run)
+        for run_id in self._faults.texts():
+            run = self._listed(run_id)
+            if run is None or run.status != "running":
+                self._faults.drop(run_id)
 
     def _try(self, run: StoredRun) -> None:
         with suppress(StoredDataError, JournalDamagedError, RunNotFoundError):

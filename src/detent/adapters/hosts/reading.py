@@ -15,7 +15,7 @@ from detent.adapters.drivers.loading import FORGOTTEN, loaded
 from detent.adapters.drivers.progress import ENDED, PAUSE_MAX_S, PAUSE_S
 from detent.adapters.drivers.run_handle import ended_result
 from detent.adapters.hosts.channels import Channels, Reader
-from detent.adapters.hosts.faults import Sweep, UnreadableRuns
+from detent.adapters.hosts.faults import Faults, Sweep, UnreadableRuns
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.errors import StoredDataError
@@ -66,7 +66,7 @@ class Reading:
     outdated: Callable[[StoredRun], object] = nobody_asks
     unreadable: UnreadableRuns = field(factory=UnreadableRuns)
 
-    def sweep(self, clock: Clock) -> Sweep:
+    def sweep(self, clock: Clock, faults: Faults | None = None) -> Sweep:
         """What reads all runs of these agents that wait, once, to know which cannot be followed."""
 
         def waiting() -> Iterator[StoredRun]:
@@ -78,7 +78,7 @@ class Reading:
 
         # RULE: it has nothing asked anew. Of two releases that are up, either would.
         read = evolve(self, outdated=nobody_asks).read
-        return Sweep(waiting, listed, read, self.unreadable, clock)
+        return Sweep(waiting, listed, read, self.unreadable, clock, faults)
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
