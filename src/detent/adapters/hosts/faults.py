@@ -111,6 +111,7 @@ class Sweep:
         read: Callable[[StoredRun], object],
         unreadable: UnreadableRuns,
         clock: Clock,
+        *,
         faults: Faults | None = None,
     ) -> None:
         self._faults = Faults(clock) if faults is None else faults

@@ -78,7 +78,7 @@ class Reading:
 
         # RULE: it has nothing asked anew. Of two releases that are up, either would.
         read = evolve(self, outdated=nobody_asks).read
-        return Sweep(waiting, listed, read, self.unreadable, clock, faults)
+        return Sweep(waiting, listed, read, self.unreadable, clock, faults=faults)
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
