@@ -241,7 +241,8 @@ def test_calls_of_agents_with_other_rules_are_counted_as_well(is_inner_asked: bo
     stop = stopped(agent_of(paid, *replies, policy=own, tools=[outer]), "go")
 
     assert len(paid) == 3
-    assert stop.pending[0].reason == "pay was called 3 times in this run"
+    # agents work side by side: whichever is judged first
+    assert "pay was called 3 times in this run" in {call.reason for call in stop.pending}
 
 
 def test_calls_are_counted_over_all_that_a_run_goes_on_from() -> None:
