@@ -643,6 +643,46 @@ def test_a_fingerprint_is_of_the_rules_alone() -> None:
     assert len({same, *changed}) == 7
 
 
+class LateList(MemoryJournal):
+    """Lists once more what was found by a look that began long ago."""
+
+    found: StoredRun | None = None
+    looks = 0
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+        """A page."""
+        if query.status != "running":
+            return list(super().runs(query))
+        self.looks += 1
+        found, self.found = self.found, None
+        return list(super().runs(query)) if found is None else [found]
+
+
+def test_a_run_that_has_failed_since_it_was_found_does_not_ask_its_model_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody has wanted that, and it would be paid for. Nor does it fail a second time."""
+    broken = ChatGeneratorError(ModelFailure("server", "nobody there"))
+    script, journal = ScriptedChatGenerator(broken, "Here I am."), LateList()
+
+    async def main() -> None:
+        agents = {"a": Agent(chat_generator=script)}
+        async with LocalHost(agents, journal, look_s=0.01) as host:
+            await host.start("a", "Hello?", run_id="r")
+            with pytest.raises(ChatGeneratorError):
+                await host.result("r", timeout=10)
+            await settled(lambda: host.health().running == 0)
+            (listed,) = await host.runs()
+            journal.found, looks = evolve(listed, status="running"), journal.looks
+            await settled(lambda: journal.looks >= looks + 3 and host.health().running == 0)
+            (after,) = await host.runs()
+            assert (after, host.health().faults) == (listed, {})
+
+    asyncio.run(main())
+    assert len(script.calls) == 1
+    assert caplog.text.count("has failed") == 1
+
+
 def test_a_message_to_a_run_at_work_is_read_once_by_whichever_host_drives_it(
     journal: Journal,
 ) -> None:

@@ -193,8 +193,11 @@ class Assembly(Generic[S]):
         tools: Tools[S] | None,
         *,
         take_over: bool = False,
+        is_retried: bool = True,
     ) -> Steps[RunHandle[S]]:
         """A run of the journal, which goes on in this process.
+
+        `is_retried` says whether one that has failed asks its model again.
 
         Raises:
             RunBusyError: another process drives it, and it is not to be taken over.
@@ -204,7 +207,11 @@ class Assembly(Generic[S]):
         if not (keeper is None or take_over):
             yield from keeper.require_free(run_id)
         at = yield from answer(journal, partial(loaded, journal, spec, run_id))
-        if has_ended(at.run):
+
+        def is_over(run: Run[S]) -> bool:
+            return has_ended(run) or (run.outcome is not None and not is_retried)
+
+        if is_over(at.run):
             return self._handle(spec, at, streaming_callback, break_point)
         lease = yield from claim(keeper, run_id, take_over=take_over)
 
@@ -214,6 +221,8 @@ class Assembly(Generic[S]):
                 now = yield from answer(journal, partial(loaded, journal, spec, run_id))
             leg = yield from later_leg(self.telemetry, self.name, now.run, journal)
             handle = self._handle(spec, now, streaming_callback, break_point, lease, leg)
+            if is_over(now.run):
+                return handle
             return evolve(handle, opening=(Resumed(self.chance.new_id(), self.clock.now()),))
 
         return (yield from given_back_on_failure(lease, go_on()))

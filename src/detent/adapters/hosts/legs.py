@@ -71,9 +71,14 @@ class Legs:
         return await in_event_loop(begin, is_paced=True)
 
     async def resume(self, run_id: str, listeners: Listeners) -> AnyHandle:
-        """A run of the journal. Raises as `Agent.resume_async`."""
+        """A run of the journal. Raises as `Agent.resume_async`.
+
+        RULE: one that has failed since it was listed asks its model again at nobody's word but a
+        person's, and that is written down by then: it has not failed any more.
+        """
         assembly = await self._ready(listeners)
-        return await in_event_loop(assembly.resume(run_id, None, self._is_far, None))
+        steps = assembly.resume(run_id, None, self._is_far, None, is_retried=False)
+        return await in_event_loop(steps)
 
     async def _ready(self, listeners: Listeners) -> Assembly[Any]:
         if not self.assembly.is_warm:
@@ -105,7 +110,10 @@ async def drive(
         recorder = handle.recorder
         if recorder is not None:
             channel.length = max(channel.length, recorder.length)
-        await _driven(run_id, handle, inbox)
+        if handle.opening or handle.session.run.outcome is None:
+            await _driven(run_id, handle, inbox)
+        else:  # somebody was faster
+            await handle.leave_async()
         channel.answers.clear()
     return 0 if recorder is None else recorder.length
 
