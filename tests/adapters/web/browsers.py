@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from importlib.util import find_spec
@@ -104,7 +104,11 @@ class Site:
     def wait_for(self, run_id: str) -> None:
         """Until a run has ended."""
         host: Host = self.host
-        asyncio.run_coroutine_threadsafe(host.result(run_id, timeout=20), self.loop).result(30)
+        self.do(host.result(run_id, timeout=20))
+
+    def do(self, call: Coroutine[Any, Any, object]) -> None:
+        """Have the host do something, and wait for it."""
+        asyncio.run_coroutine_threadsafe(call, self.loop).result(30)
 
     def close(self) -> None:
         """End the server, and wait for that."""

@@ -27,6 +27,7 @@ from detent.core.state.handlers import replace_values
 from detent.core.state.keys import Write
 from detent.core.state.state import conversation_in, initial_writes
 from detent.core.state.typevars import S
+from detent.core.storage.journal import status_of
 from detent.core.storage.snapshot import AgentSnapshot, run_of
 from detent.ports.approvers import Authenticator, identified, keeps_proofs
 from detent.ports.chance import Chance
@@ -155,7 +156,11 @@ class Thread:
         if not runs:
             return None, -inf
         began, run_id = max((self._began(run), run.run_id) for run in runs)
-        return AgentResult(loaded(self._store, spec, run_id).run), began
+        last = loaded(self._store, spec, run_id).run
+        if last.outcome is None:  # it had failed when it was listed, and somebody goes on with it
+            (listed,) = (run for run in runs if run.run_id == run_id)
+            raise ThreadNotEndedError(self.thread_id, evolve(listed, status=status_of(last)))
+        return AgentResult(last), began
 
     def _began(self, run: StoredRun) -> float:
         """When it began; of one that nobody can read, when it was last written to."""

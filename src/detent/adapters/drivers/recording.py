@@ -354,12 +354,9 @@ class Recorder:
             ClaimLostError: somebody else has the run.
             JournalConflictError: it is deleted.
         """
-        claims, lease = claims_of(self._journal), self._lease
-        found = (
-            None
-            if claims is None
-            else (yield from answer(self._journal, partial(claims.find, run.id)))
-        )
+        claims, lease, found = claims_of(self._journal), self._lease, None
+        if claims is not None:
+            found = yield from answer(self._journal, partial(claims.find, run.id))
         if lease is not None and found == lease.claim:  # it was taken anew meanwhile
             return found
         yield from answer(self._journal, partial(require_same, self._journal, run, entries))
