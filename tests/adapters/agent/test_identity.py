@@ -398,6 +398,27 @@ def test_a_thread_whose_last_run_goes_on_since_it_was_listed_has_not_ended() -> 
     assert refused.value.run_id == "first"
 
 
+def test_a_run_that_is_forgotten_and_not_yet_deleted_keeps_no_thread() -> None:
+    """Whoever cleans up has died in between. The thread begins anew, as it were deleted."""
+
+    class Kept(MemoryJournal):
+        """Nobody comes so far as to delete anything."""
+
+        def delete(self, run_id: str) -> None:
+            """Not yet."""
+
+    journal = Kept()
+    agent = agent_at(journal, 1000.0, "1", "2")
+    for said in ("one", "two"):
+        agent.run(said, thread_id="alice", run_id=said)
+    assert Runs(journal, agent.spec).forget(2000.0)
+    assert [entry.kind for entry in journal.read("two")][-1] == "Forgotten"
+
+    anew = agent_at(journal, 3000.0, "3").run("three", thread_id="alice")
+
+    assert [message.text for message in anew.messages] == ["three", "3"]
+
+
 def test_no_run_shares_its_claim_with_a_thread(journal: Journal) -> None:
     """Any text is the id of a run, but for what begins as the names of threads do."""
     done = agent_at(journal, 1000.0, "1").run("one", run_id="thread alice", thread_id="alice")

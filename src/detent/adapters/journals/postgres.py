@@ -63,6 +63,8 @@ CREATE TABLE IF NOT EXISTS detent_layout (layout INTEGER NOT NULL)
 """
 LAYOUT = 1
 """Which tables there are, and what stands in them."""
+LOOK_S = 5.0
+"""How long what others write stays unheard where the connection that listens hangs."""
 NOTICE_MAX = 1900
 """PostgreSQL lets a notice have 8,000 bytes, and a character has four at most."""
 ALONE = f"""
@@ -78,6 +80,7 @@ FROM pg_try_advisory_xact_lock(hashtextextended(%s, 0)) AS is_alone
 RUN = """
 SELECT length, agent, thread_id, wake_at, pending, labels FROM detent_runs WHERE run_id = %s
 """
+LENGTHS = "SELECT run_id, length FROM detent_runs WHERE run_id = ANY(%s)"
 RUN_AND_CLAIM = RUN.replace(" FROM", f", {IS_THERE} FROM")
 """The same, and whether a claim on the run is there."""
 ENTRIES = """
@@ -225,18 +228,27 @@ class PostgresJournal:
     def from_others(
         self, run_ids: Callable[[], Collection[str]]
     ) -> Generator[Collection[str], None, None]:
-        """As the port `ForeignNotices` says, by LISTEN in one connection, as soon as it is told."""
+        """As the port `ForeignNotices` says, by LISTEN in one connection, as soon as it is told.
+
+        RULE: a connection may hang and say nothing for ever. By another one it is looked now and
+        then which runs have grown; that this process has written to some of them does no harm.
+        """
         import psycopg
 
         try:
             with closing(self._pool.connect()) as db:
                 db.execute("LISTEN detent")
                 yield run_ids()
+                known, look_at = dict[str, int](), time.monotonic() + LOOK_S
                 while True:
                     for note in db.notifies(timeout=FOREIGN_S):
                         if note.pid not in self._pool.pids:
                             yield _meant(note.payload, run_ids)
                     yield ()
+                    if time.monotonic() >= look_at:
+                        lengths = dict(self._read(LENGTHS, [*run_ids()]))
+                        yield [name for name in lengths if lengths[name] != known.get(name)]
+                        known, look_at = lengths, time.monotonic() + LOOK_S
         except psycopg.Error as error:
             raise self._pool.fault("read", error) from None
 
