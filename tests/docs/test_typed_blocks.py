@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_code_blocks import PAGES, ROOT, blocks
+from tests.docs.test_code_blocks import ROOT, WITH_CODE, blocks
 
 UNTYPED = {
     "docs/how-to/a2a.md",
@@ -48,7 +48,7 @@ def module(page: Path) -> str:
 def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """What mypy says of each page."""
     folder = tmp_path_factory.mktemp("pages")
-    pages = {page.relative_to(ROOT).as_posix(): page for page in PAGES}
+    pages = {page.relative_to(ROOT).as_posix(): page for page in WITH_CODE}
     names = {name.replace("/", "__").replace("-", "_")[:-3]: name for name in pages}
     for stem, name in names.items():
         (folder / f"{stem}.py").write_text(module(pages[name]), encoding="utf-8")
@@ -68,7 +68,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]
 
 
 @pytest.mark.parametrize(
-    "name", sorted({page.relative_to(ROOT).as_posix() for page in PAGES} - UNTYPED)
+    "name", sorted({page.relative_to(ROOT).as_posix() for page in WITH_CODE} - UNTYPED)
 )
 def test_what_a_page_prints_passes_mypy(name: str, complaints: dict[str, list[str]]) -> None:
     """A complaint begins with the line of the page."""
