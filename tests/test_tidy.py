@@ -83,8 +83,7 @@ DOORS = {PACKAGE, PACKAGE / "ports" / "laws"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 # One test for all files, which names each that is wrong: a thousand files times ten rules are ten
-# thousand tests to collect and to tell of. One worker, which reads each file once.
-pytestmark = pytest.mark.xdist_group("tidy")
+# thousand tests to collect and to tell of.
 
 
 def shown(path: Path) -> str:

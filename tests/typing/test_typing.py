@@ -26,8 +26,6 @@ WRONG = re.compile(r"# no error, but for (\w+)$")
 Finding = tuple[Path, int, str]
 Found = Callable[[str, Path], dict[int, str]]
 
-pytestmark = pytest.mark.xdist_group("typing")  # one worker, one run of each checker
-
 
 def output(*command: str) -> str:
     """What a checker prints about the two folders; fails only if it could not do its work."""
