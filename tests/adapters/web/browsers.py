@@ -26,7 +26,6 @@ NEEDS_BROWSER = [
     pytest.mark.skipif(
         CHROMIUM is None and not IN_CI, reason="no chromium: install the system's package"
     ),
-    pytest.mark.xdist_group("browser"),
 ]
 AXE = find_spec("axe_playwright_python")
 """The package that brings axe-core along, under the MPL 2.0; it is only read from."""
