@@ -163,11 +163,8 @@ class PostgresJournal:
         rows = _Rows.of(run_id, entries, checkpoint)
 
         def write(db: Connection[Any]) -> None:
-            (is_alone, _) = db.execute(ALONE_AT_ONCE.encode(), (run_id, run_id)).fetchone() or (
-                0,
-                0,
-            )
-            if not is_alone:
+            found = db.execute(ALONE_AT_ONCE.encode(), (run_id, run_id)).fetchone()
+            if found is None or not found[0]:
                 raise JournalUnavailableError(f"another process is writing to run {run_id!r}")
             rows.write(db)
 
@@ -175,10 +172,7 @@ class PostgresJournal:
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
-        rows = self._read(ENTRIES, run_id, start)
-        return [
-            Entry(position, at, kind, status, data) for position, at, kind, status, data in rows
-        ]
+        return [Entry(*row) for row in self._read(ENTRIES, run_id, start)]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
@@ -230,8 +224,7 @@ class PostgresJournal:
     ) -> Generator[Collection[str], None, None]:
         """As the port `ForeignNotices` says, by LISTEN in one connection, as soon as it is told.
 
-        RULE: a connection may hang and say nothing for ever. By another one it is looked now and
-        then which runs have grown; that this process has written to some of them does no harm.
+        RULE: that one may hang, so by another one it is looked now and then which runs have grown.
         """
         import psycopg
 
