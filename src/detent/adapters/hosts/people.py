@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any, TypeAlias, TypeVar
 
 from attrs import evolve, frozen
@@ -61,8 +62,12 @@ class People(RunDecisions):
         refusal = _undigested(said)
         return _unless_refused(write) if refusal is None else refusal
 
-    def weigh(self, run_id: str, said: Spoken) -> list[Event] | HostRefusal:
+    def weigh(
+        self, run_id: str, said: Spoken, behind: Sequence[Event] = ()
+    ) -> list[Event] | HostRefusal:
         """The events that it would be now, of which nothing is written; or why it does not count.
+
+        It comes behind what is about to be written by others.
 
         Raises:
             JournalError: the store cannot be read.
@@ -70,7 +75,9 @@ class People(RunDecisions):
 
         def weigh() -> list[Event]:
             who = self._who(run_id, said)
-            return self._heard(self._load(run_id)[1], said, who)[1]
+            spec, run = self._load(run_id)
+            run = reduce(partial(step, spec), behind, run)
+            return self._heard(run, said, who)[1]
 
         refusal = _undigested(said)
         return _unless_refused(weigh) if refusal is None else refusal

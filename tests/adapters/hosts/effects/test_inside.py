@@ -21,7 +21,8 @@ from detent import (
     tool,
 )
 from detent.adapters.hosts.effects.contract import EffectsRefusedError, require_followable
-from detent.adapters.hosts.effects.inside import Inside, Json
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.inside import Inside
 from detent.adapters.hosts.people import People
 from detent.approvals import pending
 from detent.core.errors import AgentChangedError

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
@@ -12,8 +13,10 @@ from attrs import frozen
 from detent.adapters.drivers.loading import loaded
 from detent.adapters.drivers.steps import NO_STEPS, Steps
 from detent.adapters.hosts.effects.contract import new_run
-from detent.adapters.hosts.effects.inside import Json
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.own_rules import MustWaitError
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions, versions_of
 from detent.adapters.hosts.faults import TELL_S, Faults
 from detent.adapters.hosts.legs import AnyHandle
@@ -21,8 +24,10 @@ from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.telemetry.logs import LOGGER
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import AgentChangedError
-from detent.core.run.events import Event
+from detent.core.machine.delegation import unwrap_event
+from detent.core.run.events import Event, HumanDecided
 from detent.core.storage.journal import event_to_json
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock
@@ -155,24 +160,48 @@ class EffectsDriving:
 
     async def say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
         """Tell a run what somebody says, and whether it counts."""
-        spec = self._parts[run.agent].spec
         for pause_s in PAUSES_S:
             await asyncio.sleep(pause_s)
-            events = await asked(partial(people.weigh, run.run_id, said))
-            if isinstance(events, HostRefusal):
-                return events
-            told = {
-                "id": self._chance.new_id(),
-                "events": [event_to_json(spec, event) for event in events],
-                "versions": versions_of(spec),
-            }
-            try:
-                if await self._heard(run, said, told):
-                    return Accepted(run.run_id)
-            except AgentChangedError as error:
-                return HostRefusal("unreadable", str(error))
+            with suppress(MustWaitError):
+                try:
+                    events = await self._weighed(run, said, people)
+                    if isinstance(events, HostRefusal):
+                        return events
+                    if await self._heard(run, said, self._message(run, events)):
+                        return Accepted(run.run_id)
+                except AgentChangedError as error:
+                    return HostRefusal("unreadable", str(error))
         text = f"others speak to run {run.run_id!r} all the time, or it is not begun yet: try again"
         return HostRefusal("full", text)
+
+    async def _weighed(
+        self, run: StoredRun, said: Spoken, people: People
+    ) -> list[Event] | HostRefusal:
+        """The events that it would be now; or why it does not count.
+
+        RULE: a decision counts by the rules that are here. What these want of the call is in the
+        history before it.
+        """
+        events = await asked(partial(people.weigh, run.run_id, said))
+        if isinstance(events, HostRefusal) or not isinstance(said, ToolExecutionDecision):
+            return events
+        path, decided = unwrap_event(events[0])
+        assert isinstance(decided, HumanDecided)  # noqa: S101 - what a decision is
+        parts = self._parts[run.agent]
+        at = await asked(partial(loaded, self._reading.journal, parts.spec, run.run_id))
+        judged = await self._outside.judged_anew(parts, at.run, path, decided.ref)
+        if judged is None:
+            return events
+        await self._engine.say(run.run_id, self._message(run, [judged]))
+        return await asked(partial(people.weigh, run.run_id, said, [judged]))
+
+    def _message(self, run: StoredRun, events: Sequence[Event]) -> Json:
+        spec = self._parts[run.agent].spec
+        return {
+            "id": self._chance.new_id(),
+            "events": [event_to_json(spec, event) for event in events],
+            "versions": versions_of(spec),
+        }
 
     async def _heard(self, run: StoredRun, said: Spoken, told: Json) -> bool:
         if not isinstance(said, TryAgain):

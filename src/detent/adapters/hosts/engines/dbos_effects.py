@@ -15,8 +15,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.effects.contract import require_rules
-from detent.adapters.hosts.effects.inside import Inside, Json
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.inside import Inside
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions
 from detent.adapters.hosts.engines.dbos_follow import ANSWER, TOPIC, DBOSHistory
 from detent.adapters.hosts.engines.dbos_process import VERSION, client_of, launch

@@ -23,8 +23,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from detent.adapters.hosts.effects.contract import require_rules
-from detent.adapters.hosts.effects.inside import Json
-from detent.adapters.hosts.effects.outside import EffectParts, Outside, is_tool
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.outcomes import is_tool
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions
 from detent.adapters.hosts.engines.temporal_follow import (
     BEGUN,

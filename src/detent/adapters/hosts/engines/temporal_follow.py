@@ -20,7 +20,8 @@ from temporalio.exceptions import (
     is_cancelled_exception,
 )
 
-from detent.adapters.hosts.effects.inside import Inside, Json
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.inside import Inside
 from detent.core.errors import AgentChangedError
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import status_of
