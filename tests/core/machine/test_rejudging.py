@@ -163,12 +163,14 @@ def test_an_agent_begins_in_earnest_when_its_model_is_asked_first() -> None:
     run = at_work(spec)
     (asks,) = (one for one in due(spec, run) if isinstance(one, AskModel))
     begun = begun_by(run, asks)
+    assert begun is not None
     assert begun == Begun(FIRST, 1, ())
     assert may_begin(spec, run, begun, 1.0)
 
     again = step(spec, run, ToolNeverRan(FIRST, 1, 2.0))
     assert again.slots[0].status == Ready(2)
     (effect,) = (one for one in due(spec, again) if isinstance(one, RunTool))
+    assert begun_by(again, effect) == Begun(FIRST, 2, ())
     assert may_begin(spec, again, effect, 2.0)
     once_more = step(spec, again, ToolStarted(FIRST, 2, 3.0))
     assert step(spec, once_more, ToolNeverRan(FIRST, 1, 4.0)) is once_more  # heard already

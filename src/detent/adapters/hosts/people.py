@@ -36,6 +36,14 @@ class _RefusedError(Exception):
 
 
 @frozen
+class Written:
+    """What somebody has said, and its position in the journal."""
+
+    event: Event
+    position: int
+
+
+@frozen
 class People(RunDecisions):
     """Writes what people say to the runs of one agent; blocking."""
 
@@ -47,17 +55,22 @@ class People(RunDecisions):
         Raises:
             JournalError: the store cannot be read or written to.
         """
+        written = self.write(run_id, said)
+        return written if isinstance(written, HostRefusal) else written.event
+
+    def write(self, run_id: str, said: Spoken) -> Written | HostRefusal:
+        """The same, and where it is written."""
         events: list[Event] = []
 
-        def write() -> Event:
+        def write() -> Written:
             who = self._who(run_id, said)
 
             def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
                 after, events[:] = self._heard(run, said, who)
                 return after, events
 
-            self._write(run_id, change)
-            return events[0]
+            _, position = self._written(run_id, change)
+            return Written(events[0], position)
 
         refusal = _undigested(said)
         return _unless_refused(write) if refusal is None else refusal

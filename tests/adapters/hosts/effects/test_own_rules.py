@@ -47,13 +47,13 @@ def pay(amount: int) -> str:
     return "paid"
 
 
-class Limited:
-    """Asks, and denies what is above a limit: no digest of its code knows of that."""
+class Fixed:
+    """Asks, and denies what is of another amount: no digest of its code knows of that."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, amount: int) -> None:
         def policy(call: ToolCall, tool: Tool, run: Run[Any]) -> Ask | Deny:
             self.asked += 1
-            return Deny("frozen") if call.arguments["amount"] > limit else Ask("sure?")
+            return Deny("frozen") if call.arguments["amount"] != amount else Ask("sure?")
 
         self.asked, self.policy = 0, policy
 
@@ -63,7 +63,7 @@ def test_what_the_worker_denies_does_not_run_by_a_yes_to_the_rules_of_another() 
 
     async def main() -> None:
         async with asyncio.timeout(20):
-            old, new = (clerk(pay, Limited(limit).policy) for limit in (100, 1))
+            old, new = (clerk(pay, Fixed(amount).policy) for amount in (9, 1))
             stage = Stage(old, MemoryJournal())
             given = await stage.given()
             inside = stage.inside(given)
@@ -113,7 +113,7 @@ def test_a_worker_asks_its_policy_once() -> None:
 
     async def main() -> None:
         async with asyncio.timeout(20):
-            mine, others = Limited(100), Limited(100)
+            mine, others = Fixed(9), Fixed(9)
             stage = Stage(clerk(pay, mine.policy), MemoryJournal())
             given = await stage.given()
             inside = stage.inside(given)

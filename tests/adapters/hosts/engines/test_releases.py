@@ -28,6 +28,7 @@ from detent.adapters.system.clocks import SystemClock
 from detent.approvals import (
     Approvers,
     CallRule,
+    DecisionRefusedError,
     Principal,
     RuleList,
     WithApprovers,
@@ -303,6 +304,45 @@ def test_a_yes_that_lapses_before_a_worker_has_a_place_runs_nothing(
             await host.send("late", second.confirm(by="Ada"))
             assert (await host.result("late")).text == "Done."
         assert PAID == ["Ann 9"]
+
+    played(play)
+
+
+def test_what_a_host_has_accepted_counts_before_what_comes_later(
+    site: Site, tmp_path: Path
+) -> None:
+    """Also while no worker has a place to write it down: a yes in the journal itself is refused."""
+    journal = SQLiteJournal(tmp_path / "runs.db")
+
+    async def play() -> None:
+        begun, is_over = asyncio.Event(), asyncio.Event()
+
+        @tool
+        async def hold() -> str:
+            """Take the place."""
+            begun.set()
+            await is_over.wait()
+            return "held"
+
+        agents = clerk(pay, hold)
+        async with host_on(site.told(), agents, journal, drain_s=1, running=1) as host:
+            await host.start("clerk", "pay", run_id="no")
+            first = await asked(host, "no")
+            await host.start("clerk", "hold", run_id="busy")
+            await begun.wait()
+            no = first.reject("never", by="Ada")
+            assert isinstance(await host.send("no", no), Accepted)
+            assert [one for one in await host.pending() if one.call.run_id == "no"] == []
+            again = await host.send("no", first.confirm(by="Eve"))
+            assert isinstance(again, HostRefusal)
+            assert again.why == "repeated"
+            other = clerk(pay, hold, journal=journal)["clerk"]
+            with pytest.raises(DecisionRefusedError, match="already"):
+                await asyncio.to_thread(other.decide, "no", first.confirm(by="Bob"))
+            is_over.set()
+            result = await host.result("no")
+        assert [one.by for one in result.run.decisions] == ["Ada"]
+        assert PAID == []
 
     played(play)
 

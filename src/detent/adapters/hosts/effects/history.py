@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 from attrs import frozen
 
 Json: TypeAlias = dict[str, Any]
+NOTHING_SAID: Json = {}
 Future: TypeAlias = Any
 """What an engine gives for what it has begun: `result` is what came of it."""
 

@@ -292,8 +292,8 @@ class Inside:
     def _take_message(self, message: Json) -> bool:
         """Take in what somebody has said; whether it has changed the run."""
         before = self.run
-        if message.get("look"):
-            self._looks = True
+        if message.get("look") and message.get("at") != self.length:
+            self._looks = True  # what is written there comes before, or behind, what is known here
             self._follow_by(message.get("versions", NO_VERSIONS))
             return True
         if "never_ran" in message and not self._was_lost(message):
@@ -305,6 +305,7 @@ class Inside:
             self._session.feed(*events)
         is_heard = self.run is not before
         if not is_heard:  # it is about the question as whoever speaks sees it
+            self._looks = self._looks or bool(message.get("look"))
             self._follow_by(message.get("versions", NO_VERSIONS))
         return is_heard
 
@@ -337,7 +338,7 @@ class Inside:
                 f"another driver has written to run {self.run.id!r}, which an engine drives by its "
                 "effects: give hosts of another kind another store"
             )
-        own, run = [happening.event for happening in self._happened], self._base
+        own, run = self._unwritten(theirs), self._base
         for event in news:
             run = step(self.spec, run, event)
         self._base, self._length, self._happened = run, self._length + len(news), []
@@ -346,3 +347,17 @@ class Inside:
         ]
         self._sent = self._length
         self._begin_anew(run, *still)
+
+    def _unwritten(self, theirs: Sequence[Json]) -> list[Event]:
+        """What has happened here and is not among what others have written.
+
+        RULE: what people say is written before it is heard, so that it is there, or is yet to be
+        found there. Heard once more, a message would be read twice.
+        """
+        own, left = list[Event](), list(theirs)
+        for happening in self._happened:
+            if happening.data in left:
+                left.remove(happening.data)
+            else:
+                own.append(happening.event)
+        return own

@@ -150,6 +150,6 @@ class DetentEffects:
         return await answer
 
     @workflow.signal(name=LOOK)
-    def look(self, versions: dict[str, str]) -> None:
+    def look(self, message: Json) -> None:
         """Somebody may have written to the journal itself, or has other versions of the tools."""
-        self._engine.mail.put_nowait(({"look": True, "versions": versions}, None))
+        self._engine.mail.put_nowait((message | {"look": True}, None))
