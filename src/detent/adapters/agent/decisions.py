@@ -181,7 +181,10 @@ class RunDecisions:
         return spec, loaded(self._assembly.required_journal, spec, run_id).run
 
     def _write(self, run_id: str, change: Change) -> Run[Any]:
-        """Read, change and append, again where somebody was faster."""
+        return self._written(run_id, change)[0]
+
+    def _written(self, run_id: str, change: Change) -> tuple[Run[Any], int]:
+        """Read, change and append, again where somebody was faster; and where that is written."""
         from detent.adapters.drivers.company.identity import require_there
         from detent.adapters.drivers.loading import loaded
         from detent.adapters.drivers.recording import ForeignRecorder
@@ -207,5 +210,5 @@ class RunDecisions:
                 # twice; and a run of another nonce would not hear it
                 with suppress(JournalUnavailableError):
                     require_there(journal, run_id, nonce)
-                return run
+                return run, at.length
         raise AssertionError("the last try has returned or raised")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any, TypeAlias, TypeVar
 
 from attrs import evolve, frozen
@@ -35,6 +36,14 @@ class _RefusedError(Exception):
 
 
 @frozen
+class Written:
+    """What somebody has said, and its position in the journal."""
+
+    event: Event
+    position: int
+
+
+@frozen
 class People(RunDecisions):
     """Writes what people say to the runs of one agent; blocking."""
 
@@ -46,23 +55,32 @@ class People(RunDecisions):
         Raises:
             JournalError: the store cannot be read or written to.
         """
+        written = self.write(run_id, said)
+        return written if isinstance(written, HostRefusal) else written.event
+
+    def write(self, run_id: str, said: Spoken) -> Written | HostRefusal:
+        """The same, and where it is written."""
         events: list[Event] = []
 
-        def write() -> Event:
+        def write() -> Written:
             who = self._who(run_id, said)
 
             def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
                 after, events[:] = self._heard(run, said, who)
                 return after, events
 
-            self._write(run_id, change)
-            return events[0]
+            _, position = self._written(run_id, change)
+            return Written(events[0], position)
 
         refusal = _undigested(said)
         return _unless_refused(write) if refusal is None else refusal
 
-    def weigh(self, run_id: str, said: Spoken) -> list[Event] | HostRefusal:
+    def weigh(
+        self, run_id: str, said: Spoken, behind: Sequence[Event] = ()
+    ) -> list[Event] | HostRefusal:
         """The events that it would be now, of which nothing is written; or why it does not count.
+
+        It comes behind what is about to be written by others.
 
         Raises:
             JournalError: the store cannot be read.
@@ -70,7 +88,9 @@ class People(RunDecisions):
 
         def weigh() -> list[Event]:
             who = self._who(run_id, said)
-            return self._heard(self._load(run_id)[1], said, who)[1]
+            spec, run = self._load(run_id)
+            run = reduce(partial(step, spec), behind, run)
+            return self._heard(run, said, who)[1]
 
         refusal = _undigested(said)
         return _unless_refused(weigh) if refusal is None else refusal

@@ -3,26 +3,74 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
+
+from attrs import frozen
 
 from detent.core.machine.binding import binding_of, is_cleared
-from detent.core.machine.delegation import nested_run
-from detent.core.machine.turns import attempted
-from detent.core.run.effects import RunTool
-from detent.core.run.events import Event, HappenedInside, ToolStarted
+from detent.core.machine.delegation import nested_run, unwrap_event
+from detent.core.machine.turns import attempted, slot_at
+from detent.core.run.effects import AskModel, Effect, RunTool
+from detent.core.run.events import Event, ToolNeverRan, ToolStarted
 from detent.core.run.limits import is_past
-from detent.core.run.refs import AgentRef, Path
-from detent.core.run.run import Ready, Run
+from detent.core.run.refs import CallRef, Path
+from detent.core.run.run import THINKING, Delegated, Ready, Run, Slot
 from detent.core.run.spec import AgentSpec
 
 
-def lapse_of(run: Run[Any], effect: RunTool) -> float | None:
+@frozen
+class Begun:
+    """An attempt at a call that has begun: at `ref` in the run at `path`."""
+
+    ref: CallRef
+    attempt: int
+    path: Path
+
+
+Beginning: TypeAlias = RunTool | Begun
+
+
+def begun_by(run: Run[Any], effect: Effect) -> Begun | None:
+    """The attempt at a call that begins in earnest with an effect, if one does.
+
+    That of a tool does so when it runs. One of an agent that a policy guards does when its model is
+    asked first: what has happened to it before that was in the run alone.
+    """
+    if isinstance(effect, RunTool):
+        return Begun(effect.ref, effect.attempt, effect.path)
+    if not (isinstance(effect, AskModel) and effect.path):
+        return None
+    *around, at = effect.path
+    slot = nested_run(run, (*around,)).slots[at.ref.place]
+    if slot.clearance is None or not is_idle(slot):
+        return None
+    return Begun(slot.ref, slot.clearance.attempt, (*around,))
+
+
+def is_idle(slot: Slot) -> bool:
+    """Whether an agent has been given a call, and has come to nothing yet."""
+    status = slot.status
+    return isinstance(status, Delegated) and (status.run.turn, status.run.phase) == (1, THINKING)
+
+
+def idle_call(run: Run[Any], event: ToolNeverRan) -> Slot | None:
+    """The slot of an agent that has come to nothing, if the event is about this attempt at it.
+
+    RULE: what has let it run says which attempt that is; the run of the agent does not.
+    """
+    slot = slot_at(run, event.ref)
+    if slot is None or slot.clearance is None or not is_idle(slot):
+        return None
+    return slot if slot.clearance.attempt == event.attempt else None
+
+
+def lapse_of(run: Run[Any], effect: Beginning) -> float | None:
     """When it is too late to begin an attempt, in seconds since 1970; None is never."""
     clear = nested_run(run, effect.path).slots[effect.ref.place].clearance
     return clear.expires_at if clear and clear.attempt == effect.attempt else None
 
 
-def may_begin(spec: AgentSpec[Any], run: Run[Any], effect: RunTool, at: float | None) -> bool:
+def may_begin(spec: AgentSpec[Any], run: Run[Any], effect: Beginning, at: float | None) -> bool:
     """Whether an attempt may begin by the tool of this agent, at a time.
 
     RULE: whoever begins a call asks this once more where time has passed since it was owed, or
@@ -40,9 +88,7 @@ def begins_too_late(spec: AgentSpec[Any], run: Run[Any], event: Event) -> bool:
     RULE: people have spoken between when it was owed and when it could be recorded. What they have
     taken back by then lets nothing begin.
     """
-    path: Path = ()
-    while isinstance(event, HappenedInside):
-        path, event = (*path, AgentRef(*event.ref, event.tool_name)), event.event
+    path, event = unwrap_event(event)
     if not isinstance(event, ToolStarted):
         return False
     try:
@@ -58,7 +104,7 @@ def _agent_at(spec: AgentSpec[Any], path: Path) -> AgentSpec[Any]:
     return reduce(lambda agent, inside: agent.agents[inside.tool_name], path, spec)
 
 
-def _is_let(agent: AgentSpec[Any], run: Run[Any], attempt: RunTool | ToolStarted) -> bool:
+def _is_let(agent: AgentSpec[Any], run: Run[Any], attempt: Beginning | ToolStarted) -> bool:
     """Whether what has let a call of an agent's own run lets this attempt begin."""
     slot = run.slots[attempt.ref.place]
     if slot.clearance is None:

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 from weakref import ref
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
@@ -17,10 +17,12 @@ from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
+    BackingOff,
     Delegated,
     Ready,
     Run,
     Slot,
+    Unknown,
     charged,
     decisions_about,
     moved,
@@ -202,6 +204,17 @@ def is_stale(slot: Slot) -> bool:
     if isinstance(status, AwaitingDecision):
         return status.is_stale
     return isinstance(status, Ready) and clear is not None and clear.is_stale
+
+
+def as_stale(slot: Slot) -> Slot:
+    """The slot, with a question or what has let its call run as that of another process' rules."""
+    status, clear = slot.status, slot.clearance
+    if isinstance(status, AwaitingDecision):
+        status = evolve(status, is_stale=True)
+    if clear is not None and isinstance(status, Ready | BackingOff | Unknown | AwaitingDecision):
+        clear = evolve(clear, is_stale=True)
+    new = Slot(slot.ref, slot.call, status, clear, slot.spends)
+    return slot if new == slot else new
 
 
 def wants_more(now: Ask, than: Ask) -> list[str]:

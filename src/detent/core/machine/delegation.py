@@ -58,6 +58,14 @@ def wrap_event(path: Path, event: Event) -> Event:
     return event
 
 
+def unwrap_event(event: Event) -> tuple[Path, Event]:
+    """Where an event has happened, as the outermost run takes it, and what."""
+    path: Path = ()
+    while isinstance(event, HappenedInside):
+        path, event = (*path, AgentRef(*event.ref, event.tool_name)), event.event
+    return path, event
+
+
 def nested_run(run: Run[Any], path: Path) -> Run[Any]:
     """The run at `path` inside `run`.
 

@@ -8,6 +8,7 @@ import attrs
 
 from detent.core.machine.binding import (
     arguments_bound,
+    as_stale,
     binding_of,
     change_in,
     digest_of,
@@ -71,6 +72,7 @@ def judged(spec: AgentSpec[S], run: Run[S], event: Judged, around: Around | None
     slot = slot_at(run, event.ref)
     if slot is None:
         return run
+    slot = as_stale(slot) if event.is_anew else slot
     is_owed = isinstance(slot.status, AwaitingPolicy)
     if not is_owed and event.binding is not None:  # else it comes too late
         is_owed = is_stale(slot) or is_unfit(spec, run, slot, event.binding)

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from detent.core.machine.binding import binding_of, digest_of
+from detent.core.machine.beginning import idle_call
+from detent.core.machine.binding import as_stale, binding_of, digest_of
 from detent.core.machine.calls import not_entitled
 from detent.core.machine.delegation import came_of, inner_name
 from detent.core.machine.questions import expired, posed
@@ -106,14 +107,7 @@ def _recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) 
     A tool that was running has an unknown outcome; the tool's own `on_unknown` says what to do.
     What was asked and said goes by the rules of that process: those of today are asked once more.
     """
-    slot = _left(spec, run, slot, event)
-    status, clear = slot.status, slot.clearance
-    if isinstance(status, AwaitingDecision):
-        status = evolve(status, is_stale=True)
-    if clear is not None and isinstance(status, Ready | BackingOff | Unknown | AwaitingDecision):
-        clear = evolve(clear, is_stale=True)
-    new = Slot(slot.ref, slot.call, status, clear, slot.spends)
-    return slot if new == slot else new
+    return as_stale(_left(spec, run, slot, event))
 
 
 def _left(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
@@ -190,6 +184,8 @@ def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) 
     It counts as an attempt: one that is always lost is not begun again for ever.
     """
     slot = attempted(run, event, Running if isinstance(event, ToolLost) else BEGUN)
+    if slot is None and isinstance(event, ToolNeverRan):
+        slot = idle_call(run, event)
     if slot is None or isinstance(slot.status, Ready):
         return run
     if isinstance(event, ToolNeverRan):

@@ -95,14 +95,17 @@ class Judged:
     """A policy said whether a call may run. It is only asked again if something else would run.
 
     `at` is the time, in seconds since 1970, where the question or a grant may expire. `binding` is
-    what the verdict is bound to; None is the call as it is in the run. RULE: whoever makes the
-    event has taken out of the reason what of the call is secret; `judge` does.
+    what the verdict is bound to; None is the call as it is in the run. One that `is_anew` was not
+    owed: the policy is of another process, which goes by rules of its own, and was asked about a
+    call that waits for a human, or was let run. RULE: whoever makes the event has taken out of the
+    reason what of the call is secret; `judge` does.
     """
 
     ref: CallRef
     verdict: Verdict
     at: float | None = None
     binding: Binding | None = None
+    is_anew: bool = False
 
 
 @frozen

@@ -13,8 +13,10 @@ from attrs import define, field
 from detent import Agent
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.contract import new_run
-from detent.adapters.hosts.effects.inside import MAIL, Inside, Json
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.inside import MAIL, Inside
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.journals import Journal
 
 Given = tuple[list[str], dict[str, Any], float]

@@ -8,8 +8,9 @@ from typing import Any
 from detent import Agent, MemoryJournal, ScriptedChatGenerator
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.driving import EffectsDriving
-from detent.adapters.hosts.effects.inside import Json
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.system.chance import SystemChance

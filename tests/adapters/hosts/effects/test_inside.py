@@ -21,13 +21,14 @@ from detent import (
     tool,
 )
 from detent.adapters.hosts.effects.contract import EffectsRefusedError, require_followable
-from detent.adapters.hosts.effects.inside import Inside, Json
-from detent.adapters.hosts.people import People
-from detent.approvals import pending
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.inside import Inside
+from detent.adapters.hosts.people import People, Written
+from detent.approvals import DecisionRefusedError, pending
 from detent.core.errors import AgentChangedError
 from detent.core.storage.journal import event_to_json
 from detent.journals import AuditedJournal, EncryptedJournal, RedactedJournal, Runs
-from detent.machine import CancelRequested, Resumed, match_decision
+from detent.machine import CancelRequested, MessageReceived, Resumed, match_decision
 from detent.ports.journal import JournalDamagedError, JournalUnavailableError
 from tests.adapters.hosts.effects.played import Stage
 
@@ -163,6 +164,94 @@ def test_a_decision_in_the_journal_itself_is_heard() -> None:
         assert DONE == ["pay 9"]
         assert inside.run.messages[-1].text == "done"
         assert Runs(stage.journal, stage.parts["it"].spec).at("r") == inside.run
+
+    played(asker(), play)
+
+
+def test_a_word_that_is_the_next_in_the_journal_is_heard_without_a_look() -> None:
+    """It is written there before; one that comes behind what is not known here has it looked."""
+
+    async def play(stage: Stage, given: Json, inside: Inside) -> None:
+        following = asyncio.create_task(inside.follow())
+        await stage.asked()
+        agent = stage.agent.evolve(journal=stage.journal, name="it")
+        people, spec = People(agent.assembly), stage.parts["it"].spec
+        written = [people.write("r", MessageReceived(said_by(name))) for name in ("Ada", "Bea")]
+        assert all(isinstance(one, Written) for one in written)
+        (first, second) = cast(list[Written], written)
+        told = [
+            {"look": True, "at": one.position, "events": [event_to_json(spec, one.event)]}
+            for one in (second, first, second)
+        ]
+        for message in told:  # the second one comes too early, and once more
+            await stage.engine.mail.put((message, None))
+        await until_written(inside, second.position)
+        agent.decide("r", agent.pending("r")[0].confirm(by="Ada"))
+        await stage.engine.mail.put(({"look": True}, None))
+        await following
+        texts = [one.text for one in inside.run.messages if one.role == "user"]
+        assert texts == ["go", "of Ada", "of Bea"]
+        assert Runs(stage.journal, spec).at("r") == inside.run
+
+    played(asker(), play)
+
+
+def test_a_message_is_read_once_though_others_have_spoken_before_it() -> None:
+    """Nobody has told the run of them: it takes the place of theirs for that of its own."""
+
+    async def play(stage: Stage, given: Json, inside: Inside) -> None:
+        stage.engine.unheard.add("judge/1/0/1")
+        following = asyncio.create_task(inside.follow())
+        await until_written(inside, 1)
+        agent = stage.agent.evolve(journal=stage.journal, name="it")
+        people, spec = People(agent.assembly), stage.parts["it"].spec
+        untold = people.write("r", MessageReceived(said_by("Ada")))
+        told = people.write("r", MessageReceived(said_by("Bea")))
+        assert isinstance(untold, Written)
+        assert isinstance(told, Written)
+        events = [event_to_json(spec, told.event)]
+        message = {"look": True, "at": inside.length, "events": events}
+        await stage.engine.mail.put((message, None))
+        await stage.asked()
+        agent.decide("r", agent.pending("r")[0].confirm(by="Ada"))
+        await stage.engine.mail.put(({"look": True}, None))
+        await following
+        texts = [one.text for one in inside.run.messages if one.role == "user"]
+        assert texts == ["go", "of Ada", "of Bea"]
+        assert Runs(stage.journal, spec).at("r") == inside.run
+
+    played(asker(), play)
+
+
+def said_by(name: str) -> ChatMessage:
+    """What somebody says."""
+    return ChatMessage.from_user(f"of {name}")
+
+
+async def until_written(inside: Inside, position: int) -> None:
+    """Until what is there is known inside."""
+    while inside.length <= position:  # noqa: ASYNC110 - it comes in this loop
+        await asyncio.sleep(0)
+
+
+def test_a_no_that_was_accepted_is_not_lost_to_a_later_yes() -> None:
+    """It is in the journal, and a yes that somebody writes there afterwards is refused."""
+
+    async def play(stage: Stage, given: Json, inside: Inside) -> None:
+        following = asyncio.create_task(inside.follow())
+        await stage.asked()
+        agent = stage.agent.evolve(journal=stage.journal, name="it")
+        (call,) = agent.pending("r")
+        written = People(agent.assembly).write("r", call.reject("never", by="Ada"))
+        assert isinstance(written, Written)
+        with pytest.raises(DecisionRefusedError, match="already"):
+            agent.decide("r", call.confirm(by="Bob"))
+        events = [event_to_json(stage.parts["it"].spec, written.event)]
+        message = {"look": True, "at": written.position, "events": events}
+        await stage.engine.mail.put((message, None))
+        await following
+        assert DONE == []
+        assert [one.by for one in inside.run.decisions] == ["Ada"]
 
     played(asker(), play)
 

@@ -20,7 +20,8 @@ from detent import (
     tool,
 )
 from detent.adapters.hosts.effects.contract import rules_of
-from detent.adapters.hosts.effects.inside import Inside, Json
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.inside import Inside
 from detent.adapters.hosts.effects.versions import versions_of, with_versions
 from detent.adapters.system.clocks import ManualClock
 from detent.approvals import AskOverBudget, WithQuestionOptions, pending

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from detent.adapters.hosts.effects.inside import Json
+from detent.adapters.hosts.effects.history import Json
 from tests.adapters.hosts.engines.crashes import paid_in, silent_in, stands, until, working
 from tests.adapters.hosts.engines.sites import Site, need_sqlite_for_dbos, site_of
 from tests.adapters.hosts.engines.worker import host_on

@@ -8,21 +8,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent import (
     Agent,
+    AgentTool,
     AlwaysAskPolicy,
     ChatMessage,
+    NeverAskPolicy,
     ScriptedChatGenerator,
     SQLiteJournal,
     Tool,
     ToolCall,
+    ToolExecutionDecision,
     tool,
 )
 from detent.adapters.hosts.engines.host import EngineHost
 from detent.adapters.system.clocks import SystemClock
-from detent.approvals import WithQuestionOptions
-from detent.hosts import Accepted, EffectsRefusedError
+from detent.approvals import (
+    Approvers,
+    CallRule,
+    DecisionRefusedError,
+    Principal,
+    RuleList,
+    WithApprovers,
+    WithQuestionOptions,
+)
+from detent.hosts import Accepted, EffectsRefusedError, HostRefusal
 from detent.journals import EncryptedJournal
 from detent.ports.pending import PendingCall
 from detent.testing import When
@@ -143,6 +155,114 @@ def test_what_was_confirmed_of_one_release_is_not_run_by_a_worker_of_another(
     played(play)
 
 
+FROZEN = RuleList([CallRule("deny", tools=["pay"], reason="frozen")])
+TWO = WithApprovers(AlwaysAskPolicy(), Approvers(2))
+PEOPLE = {"ada": Principal("Ada"), "bea": Principal("Bea")}
+
+
+def known(decision: ToolExecutionDecision, question: PendingCall) -> Principal | None:
+    """Who decides, as their credential says."""
+    return PEOPLE.get(decision.credential or "")
+
+
+def test_a_host_takes_decisions_by_its_own_rules(site: Site, tmp_path: Path) -> None:
+    """What was asked by those of another release is judged anew first: denied, or asked of two."""
+    journal = SQLiteJournal(tmp_path / "runs.db")
+
+    async def play() -> None:
+        async with host_on(site.told(), clerk(pay), journal, drain_s=1) as host:
+            for run_id in ("denied", "two"):
+                await host.start("clerk", "pay", run_id=run_id)
+            old = {run_id: await asked(host, run_id) for run_id in ("denied", "two")}
+        async with host_on(site.told(), clerk(pay, policy=FROZEN), journal, drain_s=1) as host:
+            said = await host.send("denied", old["denied"].confirm(by="Ada"))
+            assert isinstance(said, HostRefusal)
+            result = await host.result("denied")
+            assert result.text == "Done."
+            assert [one.by for one in result.run.decisions] == ["policy"]
+        agents = clerk(pay, policy=TWO, approvers=known)
+        async with host_on(site.told(), agents, journal, drain_s=1) as host:
+            yes = evolve(old["two"].confirm(), credential="ada")
+            assert isinstance(await host.send("two", yes), HostRefusal)
+            new = await asked(host, "two", old["two"].digest)
+            assert "others must decide, or more people" in new.changed
+            for who in PEOPLE:
+                assert PAID == []
+                said = await host.send("two", evolve(new.confirm(), credential=who))
+                assert isinstance(said, Accepted)
+            await host.result("two")
+        assert PAID == ["Ann 9"]
+
+    played(play)
+
+
+def test_what_a_worker_denies_does_not_run_by_a_yes_that_another_host_took(
+    site: Site, tmp_path: Path
+) -> None:
+    """The web service is of the old release still."""
+    journal = SQLiteJournal(tmp_path / "runs.db")
+
+    async def play() -> None:
+        async with host_on(site.told(), clerk(pay), journal, drain_s=1) as host:
+            await host.start("clerk", "pay", run_id="frozen")
+            first = await asked(host, "frozen")
+        web = host_on(site.told(works=False), clerk(pay), journal, works=False)
+        frozen = clerk(pay, policy=FROZEN)
+        async with web, host_on(site.told(), frozen, journal, drain_s=1) as worker:
+            assert isinstance(await web.send("frozen", first.confirm(by="Ada")), Accepted)
+            result = await worker.result("frozen")
+        assert [one.by for one in result.run.decisions] == ["Ada", "policy"]
+        assert PAID == []
+
+    played(play)
+
+
+def helped(prompt: str, policy: Any) -> dict[str, Agent[Any, Any]]:
+    """Has another agent pay, once somebody has said yes to that."""
+    helper = Agent(
+        chat_generator=ScriptedChatGenerator(When(lambda messages: True, replied)),
+        tools=[pay],
+        system_prompt=prompt,
+        confirmation_strategies={"pay": policy},
+    )
+
+    def delegated(messages: Sequence[ChatMessage]) -> ToolCall | str:
+        done = messages[-1].tool_call_results
+        return "Done." if done else ToolCall("helper", {"task": "pay"})
+
+    boss = Agent(
+        chat_generator=ScriptedChatGenerator(When(lambda messages: True, delegated)),
+        tools=[AgentTool(helper, name="helper", description="Pays.")],
+        confirmation_strategies={"helper": AlwaysAskPolicy()},
+    )
+    return {"clerk": boss}
+
+
+def test_no_agent_works_by_a_yes_to_the_rules_of_another_release(
+    site: Site, tmp_path: Path
+) -> None:
+    """Before its model is asked, its worker holds the yes against its own version of the agent."""
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    old, new = helped("Be careful.", AlwaysAskPolicy()), helped("Spend.", NeverAskPolicy())
+
+    async def play() -> None:
+        async with host_on(site.told(), old, journal, drain_s=1) as host:
+            await host.start("clerk", "go", run_id="agent")
+            first = await asked(host, "agent")
+        web = host_on(site.told(works=False), old, journal, works=False)
+        async with web, host_on(site.told(), new, journal, drain_s=1) as worker:
+            assert isinstance(await web.send("agent", first.confirm(by="Ada")), Accepted)
+            second = await asked(worker, "agent", first.digest)
+            assert second.tool_name == "helper"
+            assert "the tool itself has changed" in second.changed
+            assert PAID == []
+            await worker.send("agent", second.confirm(by="Ada"))
+            assert (await worker.result("agent")).text == "Done."
+        assert PAID == ["Ann 9"]
+
+    played(play)
+
+
 class FastClock(SystemClock):
     """Runs ahead."""
 
@@ -184,6 +304,45 @@ def test_a_yes_that_lapses_before_a_worker_has_a_place_runs_nothing(
             await host.send("late", second.confirm(by="Ada"))
             assert (await host.result("late")).text == "Done."
         assert PAID == ["Ann 9"]
+
+    played(play)
+
+
+def test_what_a_host_has_accepted_counts_before_what_comes_later(
+    site: Site, tmp_path: Path
+) -> None:
+    """Also while no worker has a place to write it down: a yes in the journal itself is refused."""
+    journal = SQLiteJournal(tmp_path / "runs.db")
+
+    async def play() -> None:
+        begun, is_over = asyncio.Event(), asyncio.Event()
+
+        @tool
+        async def hold() -> str:
+            """Take the place."""
+            begun.set()
+            await is_over.wait()
+            return "held"
+
+        agents = clerk(pay, hold)
+        async with host_on(site.told(), agents, journal, drain_s=1, running=1) as host:
+            await host.start("clerk", "pay", run_id="no")
+            first = await asked(host, "no")
+            await host.start("clerk", "hold", run_id="busy")
+            await begun.wait()
+            no = first.reject("never", by="Ada")
+            assert isinstance(await host.send("no", no), Accepted)
+            assert [one for one in await host.pending() if one.call.run_id == "no"] == []
+            again = await host.send("no", first.confirm(by="Eve"))
+            assert isinstance(again, HostRefusal)
+            assert again.why == "repeated"
+            other = clerk(pay, hold, journal=journal)["clerk"]
+            with pytest.raises(DecisionRefusedError, match="already"):
+                await asyncio.to_thread(other.decide, "no", first.confirm(by="Bob"))
+            is_over.set()
+            result = await host.result("no")
+        assert [one.by for one in result.run.decisions] == ["Ada"]
+        assert PAID == []
 
     played(play)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
@@ -12,25 +13,30 @@ from attrs import frozen
 from detent.adapters.drivers.loading import loaded
 from detent.adapters.drivers.steps import NO_STEPS, Steps
 from detent.adapters.hosts.effects.contract import new_run
-from detent.adapters.hosts.effects.inside import Json
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
-from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions, versions_of
+from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.own_rules import MustWaitError
+from detent.adapters.hosts.effects.parts import EffectParts
+from detent.adapters.hosts.effects.versions import versions_of
 from detent.adapters.hosts.faults import TELL_S, Faults
 from detent.adapters.hosts.legs import AnyHandle
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.telemetry.logs import LOGGER
+from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import AgentChangedError
-from detent.core.run.events import Event
+from detent.core.machine.delegation import unwrap_event
+from detent.core.run.events import Event, HumanDecided
 from detent.core.storage.journal import event_to_json
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock
 from detent.ports.hosting import Accepted, HostRefusal, TryAgain
+from detent.ports.journal import JournalUnavailableError
 from detent.ports.listing import StoredRun
 
 PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""How long it is waited, again and again, until the journal shows what the run has heard."""
+"""How long it is waited, again and again, until the engine has heard that a run has failed."""
 FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
 """After how long the engine is told again of a run that stands still: at first, and at most."""
 
@@ -60,10 +66,20 @@ class HistoryKeeper(Protocol):
         """
         ...
 
-    async def look(self, run: StoredRun, versions: Versions = NO_VERSIONS) -> None:
+    async def require_followable(self, run_id: str) -> None:
+        """Make sure that the agents here can follow a run.
+
+        Raises:
+            AgentChangedError: its agent has other rules here.
+            JournalUnavailableError: the engine is away.
+        """
+        ...
+
+    async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
         """Have a run that stands still look whether somebody has written to the journal itself.
 
-        It goes on by these versions of its tools.
+        `message` has what is known to be written there, and where, or by which versions of its
+        tools it is to go on.
         """
         ...
 
@@ -90,7 +106,7 @@ class EveryRun:
 
 
 class EffectsDriving:
-    """Has an engine drive runs. What is said to them counts once the engine's history has it."""
+    """Has an engine drive runs. What is said to them counts once the journal has it."""
 
     def __init__(  # noqa: PLR0917 - what a host is made of
         self,
@@ -154,45 +170,101 @@ class EffectsDriving:
         return False
 
     async def say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
-        """Tell a run what somebody says, and whether it counts."""
+        """Write to the journal what somebody says, if it counts, and have the run hear of it.
+
+        RULE: what is accepted is in the journal, where the first one counts, whoever writes there.
+        What a run has heard alone could come behind what others have written there meanwhile.
+        """
+        try:
+            if isinstance(said, TryAgain):
+                return await self._again(run, said, people)
+            await self._require_known(run)
+            if isinstance(said, ToolExecutionDecision):
+                refusal = await self._refusal_anew(run, said, people)
+                if refusal is not None:
+                    return refusal
+        except AgentChangedError as error:
+            return HostRefusal("unreadable", str(error))
+        written = await asked(partial(people.write, run.run_id, said))
+        if isinstance(written, HostRefusal):
+            return written
+        await self._tell(run, self._message(run, [written.event]) | {"at": written.position})
+        return Accepted(run.run_id)
+
+    async def _require_known(self, run: StoredRun) -> None:
+        """Make sure that the engine has a run, and that its agent is here as it was."""
+        if run.length == 1:  # RULE: nobody begins it once more is written of it
+            spec = self._parts[run.agent].spec
+            at = await asked(partial(loaded, self._reading.journal, spec, run.run_id, 1))
+            await self._engine.begin(new_run(spec, run.agent, at.run, 1), is_again=False)
+        await self._engine.require_followable(run.run_id)
+
+    async def _tell(self, run: StoredRun, message: Json) -> None:
+        """Have a run hear what is in the journal; a look has it do so where this fails."""
+        try:
+            async with asyncio.timeout(TELL_S):
+                await self._engine.look(run, message)
+        except Exception as error:  # noqa: BLE001 - an engine that is away comes back
+            name = type(error).__name__
+            LOGGER.warning("the engine could not be told of run %s: %s", run.run_id, name)
+
+    async def _again(
+        self, run: StoredRun, said: TryAgain, people: People
+    ) -> Accepted | HostRefusal:
+        """Begin a run in the engine that has failed."""
         spec = self._parts[run.agent].spec
         for pause_s in PAUSES_S:
             await asyncio.sleep(pause_s)
             events = await asked(partial(people.weigh, run.run_id, said))
             if isinstance(events, HostRefusal):
                 return events
-            told = {
-                "id": self._chance.new_id(),
-                "events": [event_to_json(spec, event) for event in events],
-                "versions": versions_of(spec),
-            }
-            try:
-                if await self._heard(run, said, told):
-                    return Accepted(run.run_id)
-            except AgentChangedError as error:
-                return HostRefusal("unreadable", str(error))
-        text = f"others speak to run {run.run_id!r} all the time, or it is not begun yet: try again"
-        return HostRefusal("full", text)
+            at = await asked(partial(loaded, self._reading.journal, spec, run.run_id))
+            told = self._message(run, events)["events"]
+            given = new_run(spec, run.agent, at.run, at.length) | {"events": told}
+            if await self._engine.begin(given, is_again=True):
+                return Accepted(run.run_id)
+        return HostRefusal("full", f"others begin run {run.run_id!r} again: try it later")
 
-    async def _heard(self, run: StoredRun, said: Spoken, told: Json) -> bool:
-        if not isinstance(said, TryAgain):
-            if await self._engine.say(run.run_id, told):
-                return True
-            now = await self._reading.listed(run.run_id)
-            if now is not None and now.length == 1:
-                await self.go_on(now)
-            return False
+    async def _refusal_anew(
+        self, run: StoredRun, said: ToolExecutionDecision, people: People
+    ) -> HostRefusal | None:
+        """Why a decision does not count by the rules that are here; what they want is asked then.
+
+        RULE: whoever takes a decision asks its own policies about what others have judged.
+        """
+        events = await asked(partial(people.weigh, run.run_id, said))
+        if isinstance(events, HostRefusal):
+            return events
+        path, decided = unwrap_event(events[0])
+        assert isinstance(decided, HumanDecided)  # noqa: S101 - what a decision is
+        parts = self._parts[run.agent]
+        at = await asked(partial(loaded, self._reading.journal, parts.spec, run.run_id))
+        try:
+            judged = await self._outside.judged_anew(parts, at.run, path, decided.ref)
+        except MustWaitError:
+            text = f"a policy is just asked about another call of run {run.run_id!r}: try again"
+            return HostRefusal("full", text)
+        if judged is None:
+            return None
+        with suppress(JournalUnavailableError):  # whoever begins the call judges it as well
+            await self._engine.say(run.run_id, self._message(run, [judged]))
+        weighed = await asked(partial(people.weigh, run.run_id, said, [judged]))
+        return weighed if isinstance(weighed, HostRefusal) else None
+
+    def _message(self, run: StoredRun, events: Sequence[Event]) -> Json:
         spec = self._parts[run.agent].spec
-        at = await asked(partial(loaded, self._reading.journal, spec, run.run_id))
-        given = new_run(spec, run.agent, at.run, at.length) | {"events": told["events"]}
-        return await self._engine.begin(given, is_again=True)
+        return {
+            "id": self._chance.new_id(),
+            "events": [event_to_json(spec, event) for event in events],
+            "versions": versions_of(spec),
+        }
 
     async def ask_anew(self, run: StoredRun) -> None:
         """Have a run ask once more, by the tools that are here."""
         if self.is_halted:
             return
         try:
-            await self._engine.look(run, versions_of(self._parts[run.agent].spec))
+            await self._engine.look(run, {"versions": versions_of(self._parts[run.agent].spec)})
         except Exception as error:  # noqa: BLE001 - the next one who reads it has it asked
             self.faults.add(run.run_id, type(error).__name__)
 

@@ -10,14 +10,15 @@ what came of a job, and what was said.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 from attrs import define, field, frozen
 
 from detent.adapters.drivers.session import Session
 from detent.adapters.hosts.effects.contract import require_rules
+from detent.adapters.hosts.effects.history import EngineClock, Future, History, Json
 from detent.adapters.hosts.effects.stored import report_from_json
 from detent.adapters.hosts.effects.versions import (
     NO_VERSIONS,
@@ -36,67 +37,12 @@ from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import event_from_json, event_to_json, run_from_json, run_to_json
 from detent.ports.journal import JournalDamagedError
 
-Json: TypeAlias = dict[str, Any]
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 30.0
 """After how long a tool that could not be begun is tried again: at first, and at last."""
 DOUBLINGS = 10
 RECORD = "record"
 """A job that only writes to the journal what has happened."""
 MAIL = "mail"
-
-
-Future: TypeAlias = Any
-"""What an engine gives for what it has begun: `result` is what came of it."""
-
-
-class History(Protocol):
-    """What the inside needs of an engine. All of it comes out the same when it is replayed."""
-
-    def now(self) -> float:
-        """The time, in seconds since 1970."""
-        ...
-
-    def number(self) -> float:
-        """By chance, from 0 to 1."""
-        ...
-
-    def begin(self, name: str, job: Json, *, is_once: bool) -> Future:
-        """Have a worker perform a job; `is_once` says that it must not be begun a second time."""
-        ...
-
-    def sleep(self, name: str, until: float) -> Future:
-        """Wait for a time."""
-        ...
-
-    def hear(self) -> Future:
-        """Wait for the next word to the run, and for who wants to know whether it counts."""
-        ...
-
-    async def first(self, futures: Mapping[str, Future]) -> Sequence[str]:
-        """Wait until one is done, and say which are: always in the same order."""
-        ...
-
-    def drop(self, future: Future) -> None:
-        """Nobody waits for it any longer."""
-        ...
-
-    def is_long(self) -> bool:
-        """Whether the history is so long that another one should go on."""
-        ...
-
-
-@frozen
-class _EngineClock:
-    engine: History
-
-    def now(self) -> float:
-        return self.engine.now()
-
-    def wait(self, until: float, dropped: object) -> None:
-        raise AssertionError("the inside waits by the engine")
-
-    async def wait_async(self, until: float) -> None:
-        raise AssertionError("the inside waits by the engine")
 
 
 @frozen
@@ -157,7 +103,7 @@ class Inside:
         self._length = self._sent = opening["length"]
         self._lost = dict(opening.get("lost", {}))
         self._session = self._new_session(self._base)
-        self._session.feed(*[event_from_json(self.spec, data) for data in opening["events"]])
+        self._session.feed(*self._events(opening["events"]))
 
     @property
     def run(self) -> Run[Any]:
@@ -170,7 +116,10 @@ class Inside:
         return self._length + len(self._happened)
 
     def _new_session(self, run: Run[Any]) -> Session[Any]:
-        return Session(self.spec, run, clock=_EngineClock(self.engine), record=self._keep)
+        return Session(self.spec, run, clock=EngineClock(self.engine), record=self._keep)
+
+    def _events(self, data: Sequence[Json]) -> list[Event]:
+        return [event_from_json(self.spec, one) for one in data]
 
     def _keep(self, changes: Sequence[tuple[Event, Run[Any]]]) -> None:
         for event, after in changes:
@@ -301,8 +250,9 @@ class Inside:
         else:
             del self._flights[name]
             self._written(flight.until)
-            if effect is not None:
+            if effect is not None and "report" in outcome:
                 self._session.land(effect, report_from_json(self.spec, effect, outcome["report"]))
+            self._session.feed(*self._events(outcome.get("instead", ())))
 
     def _follow_by(self, versions: Versions) -> None:
         """Go on by these versions of tools, which a worker has, or a host.
@@ -342,19 +292,20 @@ class Inside:
     def _take_message(self, message: Json) -> bool:
         """Take in what somebody has said; whether it has changed the run."""
         before = self.run
-        if message.get("look"):
-            self._looks = True
+        if message.get("look") and message.get("at") != self.length:
+            self._looks = True  # what is written there comes before, or behind, what is known here
             self._follow_by(message.get("versions", NO_VERSIONS))
             return True
         if "never_ran" in message and not self._was_lost(message):
             return False
         with suppress(DetentError):  # it speaks of what is gone, or of nothing
-            events = [event_from_json(self.spec, data) for data in message["events"]]
+            events = self._events(message["events"])
             if message.get("is_late"):
                 events = [event for event, _ in still_heard(self.spec, before, events)]
             self._session.feed(*events)
         is_heard = self.run is not before
         if not is_heard:  # it is about the question as whoever speaks sees it
+            self._looks = self._looks or bool(message.get("look"))
             self._follow_by(message.get("versions", NO_VERSIONS))
         return is_heard
 
@@ -379,7 +330,7 @@ class Inside:
         while theirs and self._happened and self._happened[0].data == theirs[0]:
             self._written(self._length + 1)
             del theirs[0]
-        news = [event_from_json(self.spec, data) for data in theirs]
+        news = self._events(theirs)
         if not news:
             return
         if not all(map(is_from_others, news)):
@@ -387,7 +338,7 @@ class Inside:
                 f"another driver has written to run {self.run.id!r}, which an engine drives by its "
                 "effects: give hosts of another kind another store"
             )
-        own, run = [happening.event for happening in self._happened], self._base
+        own, run = self._unwritten(theirs), self._base
         for event in news:
             run = step(self.spec, run, event)
         self._base, self._length, self._happened = run, self._length + len(news), []
@@ -396,3 +347,17 @@ class Inside:
         ]
         self._sent = self._length
         self._begin_anew(run, *still)
+
+    def _unwritten(self, theirs: Sequence[Json]) -> list[Event]:
+        """What has happened here and is not among what others have written.
+
+        RULE: what people say is written before it is heard, so that it is there, or is yet to be
+        found there. Heard once more, a message would be read twice.
+        """
+        own, left = list[Event](), list(theirs)
+        for happening in self._happened:
+            if happening.data in left:
+                left.remove(happening.data)
+            else:
+                own.append(happening.event)
+        return own

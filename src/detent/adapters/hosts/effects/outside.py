@@ -13,35 +13,42 @@ from threading import Event as Flag
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve
 
-from detent.adapters.agent.assembly import Assembly, nested_performers, with_inner
-from detent.adapters.drivers.loading import Loaded, loaded, marked_event
+from detent.adapters.agent.assembly import nested_performers, with_inner
+from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.contract import require_rules
-from detent.adapters.hosts.effects.inside import Json
-from detent.adapters.hosts.effects.stored import report_to_json
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.outcomes import (
+    LATER,
+    entry_to_json,
+    is_tool,
+    later,
+    reported,
+    with_judgement,
+)
+from detent.adapters.hosts.effects.own_rules import MustWaitError, OwnRules
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import versions_of
 from detent.adapters.hosts.reading import asked
 from detent.adapters.system.threads_and_loops import in_another_thread
-from detent.adapters.telemetry.logs import LOGGER
-from detent.core.errors import StoredDataError
-from detent.core.machine.beginning import may_begin
-from detent.core.machine.delegation import wrap_event
+from detent.core.machine.beginning import Begun, begun_by
 from detent.core.machine.due import due
-from detent.core.run.effects import Effect, EffectKey, RunTool
-from detent.core.run.events import Event, ToolNeverRan
-from detent.core.run.refs import CallRef
+from detent.core.machine.rejudging import unbegun
+from detent.core.run.effects import Effect, Judge, RunTool
+from detent.core.run.events import Event
+from detent.core.run.refs import CallRef, Path
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
-from detent.core.storage.journal import event_from_json, event_to_json
+from detent.core.storage.journal import event_from_json
 from detent.ports.clock import Clock
 from detent.ports.hosting import UnknownAgentError
-from detent.ports.journal import Entry, JournalConflictError, JournalDamagedError, with_data
+from detent.ports.journal import JournalConflictError, with_data
 
 T = TypeVar("T")
 Begins: TypeAlias = Callable[[], Awaitable[bool]]
@@ -50,15 +57,6 @@ CONFLICTS = 20
 """How often a job is written again when others write to the same run."""
 KEPT = 256
 """So many runs are kept in memory, so that the next job of one need not read it."""
-LATER: Json = {"later": "what comes before is on its way"}
-
-
-@frozen
-class EffectParts:
-    """An agent as its effects are performed: its rules do not change while the host is open."""
-
-    assembly: Assembly[Any]
-    spec: AgentSpec[Any]
 
 
 @define(eq=False)
@@ -95,6 +93,7 @@ class Outside:
 
     def __init__(self, parts: Mapping[str, EffectParts], channels: Channels) -> None:
         self._parts, self._channels = parts, channels
+        self._rules = OwnRules()
         self._kept: dict[str, _Followed] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -119,14 +118,14 @@ class Outside:
         """What came of a job: a report; or what has kept it from being begun, or reported.
 
         It raises nothing, as an engine would only do it again: the run knows when to do so. A tool
-        is not begun unless `begins` says so. RULE: nor is it where what has let it run does so no
-        longer, by the tool and the clock here: then it never ran, and is judged anew.
+        is not begun unless `begins` says so. RULE: nor is it, nor an agent, where what has let it
+        run does so no longer, by the tool, the rules and the clock here: then it never ran.
         """
         try:
             parts = await self._parts_of(job)
             outcome = await self._written(parts, job)
         except Exception as error:  # noqa: BLE001 - nothing has begun
-            return _later(job, error)
+            return later(job, error)
         if not isinstance(outcome, Run):
             return outcome
         if job["effect"] is None:
@@ -134,17 +133,44 @@ class Outside:
         effect = _owed(parts.spec, outcome, job["effect"])
         if effect is None:
             return await self._not_owed(parts, job)
-        if isinstance(effect, RunTool):
-            if begins is not None and not await begins():
-                return _never_ran(parts, job["effect"])
-            if not may_begin(parts.spec, outcome, effect, parts.assembly.clock.now()):
-                return _never_ran(parts, job["effect"]) | {"versions": versions_of(parts.spec)}
+        begun = begun_by(outcome, effect)
+        if begun is not None and (left := await self._left(parts, outcome, begun, job)) is not None:
+            return left
+        if isinstance(effect, RunTool) and begins is not None and not await begins():
+            return parts.never_ran(job)
+        if begun is not None and not parts.lets(outcome, begun):  # it has lapsed in the meantime
+            return parts.left(begun, job)
         try:
             return await self._performed(parts, outcome, effect)
         except Exception as error:  # noqa: BLE001 - a tool may have done its work
             if not is_tool(job):
-                return _later(job, error)
+                return later(job, error)
             return {"lost": f"what it gave could not be told: {type(error).__name__}"}
+
+    async def _left(
+        self, parts: EffectParts, run: Run[Any], begun: Begun, job: Json
+    ) -> Json | None:
+        """Why an attempt at a call does not begin here, though it is owed; None where it may."""
+        if not parts.lets(run, begun):
+            return parts.left(begun, job)
+        try:
+            judged = await self.judged_anew(parts, unbegun(run, begun), begun.path, begun.ref)
+        except MustWaitError:
+            return LATER
+        return (
+            None if judged is None else with_judgement(parts.spec, parts.left(begun, job), judged)
+        )
+
+    async def judged_anew(
+        self, parts: EffectParts, run: Run[Any], path: Path, ref: CallRef
+    ) -> Event | None:
+        """What the rules here say of a call, where they want another thing than was said of it.
+
+        Raises:
+            MustWaitError: they cannot say it yet.
+        """
+        ask = partial(self._event, parts, run)
+        return await self._rules.said_anew(parts.spec, run, path, ref, ask)
 
     async def _parts_of(self, job: Json) -> EffectParts:
         """The agent of a job.
@@ -170,7 +196,7 @@ class Outside:
         if not is_tool(job) or job["agent"] not in self._parts:
             return None
         if "later" in outcome or "missed" in outcome:  # it was not begun: nobody else can know
-            outcome = _never_ran(self._parts[job["agent"]], job["effect"])
+            outcome = self._parts[job["agent"]].never_ran(job)
         wrapped = outcome.get("wrapped")
         if wrapped is None:
             return None
@@ -184,23 +210,28 @@ class Outside:
         is not to be asked, perhaps, by the tools that are here.
         """
         if is_tool(job):
-            return _never_ran(parts, job["effect"])
+            return parts.never_ran(job)
         try:
             outcome = await self._written(parts, job | {"look": True})
         except Exception as error:  # noqa: BLE001 - nothing has begun
-            return _later(job, error)
+            return later(job, error)
         return (
             outcome if isinstance(outcome, dict) else LATER | {"versions": versions_of(parts.spec)}
         )
 
     async def _performed(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Json:
-        spec, run_id = parts.spec, run.id
-        assembly = evolve(parts.assembly, listener=partial(self._channels.tell, run_id))
-        own = assembly.performer(spec, assembly.streaming_callback, None)
-        with self._channels.open(run_id) as channel:
-            channel.length = max(channel.length, self._length(run_id))
-            event = await self._cancellable(nested_performers(spec, own).perform_async(effect))
-        return _report(spec, effect, event)
+        with self._channels.open(run.id) as channel:
+            channel.length = max(channel.length, self._length(run.id))
+            event = await self._event(parts, run, effect)
+        if isinstance(effect, Judge) and event is not None:
+            self._rules.note(parts.spec, run, effect, event)
+        return reported(parts.spec, effect, event)
+
+    async def _event(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Event | None:
+        assembly = evolve(parts.assembly, listener=partial(self._channels.tell, run.id))
+        own = assembly.performer(parts.spec, assembly.streaming_callback, None)
+        performed = nested_performers(parts.spec, own).perform_async(effect)
+        return await self._cancellable(performed)
 
     async def _cancellable(self, performed: Coroutine[Any, Any, T]) -> T:
         task = asyncio.create_task(performed)
@@ -233,7 +264,7 @@ class Outside:
         entries = await asked(lambda: list(journal.read(run_id, length - 1)))
         if not entries:
             return LATER  # what comes before is on its way
-        there = [_event_json(spec, run_id, entry, data) for entry, data in with_data(entries[1:])]
+        there = [entry_to_json(spec, run_id, entry, data) for entry, data in with_data(entries[1:])]
         events: list[Json] = job["events"]
         count = _same(there, events)
         if count < min(len(there), len(events)) or (job["look"] and count < len(there)):
@@ -270,30 +301,6 @@ class Outside:
         return _Followed(session, recorder, clock)
 
 
-def is_tool(job: Json) -> bool:
-    """Whether a job is a tool, which is not begun twice."""
-    return (job["effect"] or "").startswith("tool/")
-
-
-def _later(job: Json, error: Exception) -> Json:
-    name = type(error).__name__
-    LOGGER.warning(
-        "run %s could not go on here with %s: %s",
-        *(job["run_id"], job["effect"] or "what has happened", name),
-        extra={"run_id": job["run_id"]},
-    )
-    return {"later": name}
-
-
-def _event_json(spec: AgentSpec[Any], run_id: str, entry: Entry, data: Mapping[str, Any]) -> Json:
-    """An entry as the inside says it."""
-    try:
-        return event_to_json(spec, marked_event(spec, entry.kind, data).event)
-    except StoredDataError as error:
-        where = f"entry {entry.position} of run {run_id!r}"
-        raise JournalDamagedError(f"{where} is none that an engine has written: {error}") from error
-
-
 def _same(there: list[Json], events: list[Json]) -> int:
     """How many are the same, from the first one on."""
     pairs = zip(there, events, strict=False)
@@ -303,18 +310,3 @@ def _same(there: list[Json], events: list[Json]) -> int:
 
 def _owed(spec: AgentSpec[Any], run: Run[Any], name: str) -> Effect | None:
     return next((effect for effect in due(spec, run) if effect.key.to_text() == name), None)
-
-
-def _never_ran(parts: EffectParts, name: str) -> Json:
-    key, spec = EffectKey.from_text(name), parts.spec
-    event = ToolNeverRan(CallRef(key.turn, key.place), key.attempt, parts.assembly.clock.now())
-    report = {"detent": "report", "effect": name, "event": event_to_json(spec, event)}
-    wrapped = event_to_json(spec, wrap_event(key.path, event))
-    return {"report": report, "wrapped": wrapped, "never_ran": True}
-
-
-def _report(spec: AgentSpec[Any], effect: Effect, event: Event | None) -> Json:
-    report: Json = {"report": report_to_json(spec, effect, event)}
-    if isinstance(effect, RunTool) and event is not None:
-        report["wrapped"] = event_to_json(spec, wrap_event(effect.path, event))
-    return report

@@ -16,7 +16,8 @@ from uuid import uuid4
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.effects.driving import HistoryKeeper
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.dbos_process import (
     VERSION,
     client_of,

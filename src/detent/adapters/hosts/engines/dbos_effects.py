@@ -15,9 +15,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.effects.contract import require_rules
-from detent.adapters.hosts.effects.inside import Inside, Json
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
-from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions
+from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
+from detent.adapters.hosts.effects.inside import Inside
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.dbos_follow import ANSWER, TOPIC, DBOSHistory
 from detent.adapters.hosts.engines.dbos_process import VERSION, client_of, launch
 from detent.adapters.hosts.engines.host import EngineUnavailableError
@@ -278,11 +279,21 @@ class DBOSEffects:
         if status.status == "PENDING":  # and not in the queue
             await self._client.resume_workflow_async(workflow_id, queue_name=self._queue)
 
-    async def look(self, run: StoredRun, versions: Versions = NO_VERSIONS) -> None:
+    async def require_followable(self, run_id: str) -> None:
+        """By what the workflow was given."""
+        workflow_id = await asked(partial(self._id_of, run_id))
+        try:
+            found = await self._client.list_workflows_async(workflow_ids=[workflow_id])
+        except SQLAlchemyError as error:
+            raise JournalUnavailableError("the database of DBOS cannot be reached") from error
+        for status in found:
+            self._require_followed(run_id, status)
+
+    async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
         """Hand on a run that nobody follows; one that somebody does looks at the journal."""
         workflow_id = await asked(partial(self._id_of, run.run_id))
-        message = {"look": True, "versions": dict(versions)}
-        await self._client.send_async(workflow_id, message, TOPIC)
+        told = {name: message[name] for name in message if name != "id"}  # nobody waits
+        await self._client.send_async(workflow_id, told | {"look": True}, TOPIC)
         await self._handed_on(run.run_id, workflow_id)
 
     def _id_of(self, run_id: str) -> str:

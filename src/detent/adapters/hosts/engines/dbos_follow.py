@@ -23,7 +23,8 @@ from attrs import define, field
 from dbos import DBOS
 from dbos._error import DBOSWorkflowConflictIDError
 
-from detent.adapters.hosts.effects.inside import MAIL, Json
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.inside import MAIL
 
 T = TypeVar("T")
 TOPIC, BEGUN, ARRIVAL, ORDER, ANSWER = "said", "begun", "heard", "order", "said"

@@ -11,7 +11,8 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.hosts.effects.contract import require_followable
 from detent.adapters.hosts.effects.driving import EffectsDriving, EveryRun, HistoryKeeper
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import Looks

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.effects.driving import HistoryKeeper
-from detent.adapters.hosts.effects.outside import EffectParts, Outside
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import (
     EngineHost,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from detent.adapters.hosts.effects.contract import require_rules
-from detent.adapters.hosts.effects.inside import Json
-from detent.adapters.hosts.effects.outside import EffectParts, Outside, is_tool
-from detent.adapters.hosts.effects.versions import NO_VERSIONS, Versions
+from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
+from detent.adapters.hosts.effects.outcomes import is_tool
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.temporal_follow import (
     BEGUN,
     EFFECT,
@@ -246,7 +248,8 @@ class TemporalEffects:
         except WorkflowUpdateFailedError:
             return False
         except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
-            await self._require_followed(handle, run_id)
+            with suppress(RPCError):  # what was the matter is said in any case
+                await self._require_followed(handle, run_id)
             raise JournalUnavailableError(
                 f"no worker has heard what was said to run {run_id!r}: start one, and say it again"
             ) from None
@@ -265,25 +268,37 @@ class TemporalEffects:
             except RPCError as error:
                 if error.status is not RPCStatusCode.FAILED_PRECONDITION:
                     raise
-                await self._require_followed(handle, run_id)
+                with suppress(RPCError):  # it is asked once more
+                    await self._require_followed(handle, run_id)
                 await asyncio.sleep(next(pauses))
 
     async def _require_followed(self, handle: WorkflowHandle[Any, Any], run_id: str) -> None:
         if run_id in self.changed:
             raise AgentChangedError(self.changed[run_id])
-        try:
-            memo = await (await handle.describe()).memo()
-        except RPCError:
-            return  # what was the matter is said by the caller
+        memo = await (await handle.describe()).memo()
         agent = memo.get("agent", "")
         if agent in self._parts:
             require_rules(self._parts[agent].spec, agent, run_id, memo.get("rules"))
 
-    async def look(self, run: StoredRun, versions: Versions = NO_VERSIONS) -> None:
+    async def require_followable(self, run_id: str) -> None:
+        """By the memo of the workflow. A worker that cannot says so from then on."""
+        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(_id_of(run_id))
+        try:
+            await self._require_followed(handle, run_id)
+        except AgentChangedError as error:
+            if self._worker is not None:
+                self._followers.changed[run_id] = str(error)
+            raise
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                said = f"Temporal cannot be told: {error.message}"
+                raise JournalUnavailableError(said) from error
+
+    async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
         """A signal. A workflow that is not there has ended."""
         try:
             handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(_id_of(run.run_id))
-            await handle.signal(LOOK, dict(versions))
+            await handle.signal(LOOK, message)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise

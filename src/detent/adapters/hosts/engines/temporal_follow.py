@@ -20,7 +20,8 @@ from temporalio.exceptions import (
     is_cancelled_exception,
 )
 
-from detent.adapters.hosts.effects.inside import Inside, Json
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.inside import Inside
 from detent.core.errors import AgentChangedError
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import status_of
@@ -149,6 +150,6 @@ class DetentEffects:
         return await answer
 
     @workflow.signal(name=LOOK)
-    def look(self, versions: dict[str, str]) -> None:
+    def look(self, message: Json) -> None:
         """Somebody may have written to the journal itself, or has other versions of the tools."""
-        self._engine.mail.put_nowait(({"look": True, "versions": versions}, None))
+        self._engine.mail.put_nowait((message | {"look": True}, None))
