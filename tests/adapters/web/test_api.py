@@ -17,7 +17,7 @@ from tests.adapters.web.pages import Paid, hosted, token_in, visitor
 
 ANN = {"to": "Ann", "amount": 100, "key": "s3cret-value"}
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
-PATHS = ("", "/runs", "/pending", "/run/clerk", "/entries/clerk", "/watch/clerk")
+PATHS = ("", "/health", "/runs", "/pending", "/run/clerk", "/entries/clerk", "/watch/clerk")
 
 
 def visited(
@@ -250,6 +250,110 @@ def test_more_is_said_to_a_run() -> None:
         return [told.json(), empty.status_code, [one.text for one in run.unread]]
 
     assert visited(visit) == [{"run_id": "clerk", "by": "local"}, 422, ["in euros"]]
+
+
+def test_a_program_begins_a_run_and_asking_twice_begins_one() -> None:
+    """In the name of whose request it is; the id of the run is the number of an order, say."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[Any]:
+        said = {"agent": "clerk", "text": "Pay Bob.", "run_id": "order-7", "thread_id": "bob"}
+        first = (await client.post("/api/start", json=said)).json()
+        again = (await client.post("/api/start", json=said)).json()
+        other = (await client.post("/api/start", json={"agent": "clerk", "text": "Pay."})).json()
+        hosted = await host.run("order-7")
+        told = [hosted.run.messages[0].text, hosted.run.started_by, hosted.listed.thread_id]
+        return [first, again, other, told]
+
+    first, again, other, told = visited(visit)
+    assert first == {"run_id": "order-7", "by": "local", "is_new": True}
+    assert again == {"run_id": "order-7", "by": "local", "is_new": False}
+    assert (other["is_new"], other["run_id"] not in {"order-7", "clerk"}) == (True, True)
+    assert told == ["Pay Bob.", "local", "bob"]
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "why"),
+    [
+        ({"agent": "nobody", "text": "Pay."}, 404, "unknown_agent"),
+        ({"agent": "clerk", "text": " "}, 422, "invalid"),
+        ({"agent": "clerk"}, 422, "invalid"),
+        ({"agent": "clerk", "text": "Pay.", "run_id": 7}, 422, "invalid"),
+        ({"agent": "clerk", "text": "Pay.", "run_id": ""}, 422, "invalid"),
+        ({"agent": "clerk", "text": "Pay.", "thread_id": ""}, 422, "invalid"),
+        ({"agent": "clerk", "text": "Pay.", "started_by": "eve"}, 422, "invalid"),
+        ({"agent": "other", "text": "Pay.", "run_id": "clerk"}, 409, "other_agent"),
+    ],
+)
+def test_what_begins_no_run_says_why(said: dict[str, Any], status: int, why: str) -> None:
+    """And none is begun."""
+
+    async def visit() -> tuple[httpx.Response, int]:
+        async with hosted([], clerk=ANN, other=ANN) as host, visitor(web_app(host)) as client:
+            return await client.post("/api/start", json=said), len(await host.runs())
+
+    answer, length = asyncio.run(visit())
+    assert (answer.status_code, answer.json()["error"]["why"], length) == (status, why, 2)
+
+
+async def _health(client: httpx.AsyncClient) -> tuple[int, Any, int, Any]:
+    probe, whole = await client.get("/health"), await client.get("/api/health")
+    return probe.status_code, probe.json(), whole.status_code, whole.json()
+
+
+def test_a_probe_learns_whether_the_host_is_ready() -> None:
+    """By the status; whoever is known here also learns how much goes on, and what does not."""
+
+    async def visit() -> list[Any]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            ready = await _health(client)
+            await client.post("/api/start", json={"agent": "clerk", "text": "Pay."})
+        async with visitor(web_app(host)) as client:
+            said = {"agent": "clerk", "text": "Pay."}
+            refused = await client.post("/api/start", json=said)
+            return [ready, await _health(client), refused]
+
+    ready, closed, refused = asyncio.run(visit())
+    assert ready[:3] == (200, {"is_ready": True}, 200)
+    assert {*ready[3]} == {"is_ready", "running", "waiting", "faults"}
+    whole = {"running": 0, "waiting": 0, "faults": {}}
+    assert closed == (503, {"is_ready": False}, 503, {"is_ready": False, **whole})
+    assert (refused.status_code, refused.json()["error"]["why"]) == (503, "shutting_down")
+
+
+def test_a_probe_needs_no_token_and_learns_nothing_else() -> None:
+    """From another machine too, where people sign in; where nobody can, this machine alone asks."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get("/health")
+
+    signed: httpx.Response = visited(visit, address="10.0.0.7", sign_in=Tokens({TOKEN: "ann"}))
+    assert (signed.status_code, signed.json()) == (200, {"is_ready": True})
+    unsigned: httpx.Response = visited(visit, address="10.0.0.7")
+    assert unsigned.status_code == 403
+
+
+class Unwell:
+    """A host of one's own that says nothing of its health."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "health":
+            raise AttributeError(name)
+        return getattr(self._host, name)
+
+
+def test_a_host_that_tells_no_health_is_asked_for_its_agents() -> None:
+    """It answers, and so it is ready."""
+
+    async def visit() -> tuple[int, Any, int, Any]:
+        async with hosted([], clerk=ANN) as host:
+            silent: Any = Unwell(host)
+            async with visitor(web_app(silent)) as client:
+                return await _health(client)
+
+    assert asyncio.run(visit()) == (200, {"is_ready": True}, 200, {"is_ready": True})
 
 
 def test_a_run_is_cancelled_in_the_name_of_who_asks() -> None:

@@ -8,7 +8,7 @@ another site can send, and `by` is whose request it is, never what the request s
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import wraps
 from typing import Any
@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from detent.adapters.hosts.stored import HostHealth
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.finding import entries_of, host_of, plain_entries, plain_entry, secret_in
 from detent.adapters.web.live import event, stream, with_pauses
@@ -41,7 +42,13 @@ BODY_BYTES = 1_000_000
 LIMIT_MAX = 1_000
 """How many runs a page may have."""
 Answer = Callable[[Request], Awaitable[Response]]
-STATUSES: Mapping[str, int] = {"unknown_run": 404, "unknown_agent": 404, "invalid": 422}
+STATUSES: Mapping[str, int] = {
+    "unknown_run": 404,
+    "unknown_agent": 404,
+    "invalid": 422,
+    "full": 503,
+    "shutting_down": 503,
+}
 """What a refusal is in HTTP; any other one is a conflict with what is stored."""
 
 
@@ -59,13 +66,19 @@ def api_routes(sign_in: SignIn | None) -> list[Route]:
     """What is asked for where."""
     reading: dict[str, Answer] = {
         "/api": about,
+        "/api/health": health,
         "/api/runs": runs,
         "/api/pending": pending,
         "/api/run/{run_id:path}": run,
         "/api/entries/{run_id:path}": entries,
         "/api/watch/{run_id:path}": watch,
     }
-    changing: dict[str, Answer] = {"/api/decide": decide, "/api/cancel": cancel, "/api/send": send}
+    changing: dict[str, Answer] = {
+        "/api/start": begin,
+        "/api/decide": decide,
+        "/api/cancel": cancel,
+        "/api/send": send,
+    }
     return [
         *(Route(path, _answered(handler, sign_in)) for path, handler in reading.items()),
         *(
@@ -76,12 +89,22 @@ def api_routes(sign_in: SignIn | None) -> list[Route]:
 
 
 def _answered(handler: Answer, sign_in: SignIn | None) -> Answer:
-    """The handler, for who has shown who they are; what goes wrong is JSON as well."""
+    """The handler, for who has shown who they are."""
+
+    @wraps(handler)
+    async def guarded(request: Request) -> Response:
+        request.state.person = await _person(request, sign_in)
+        return await handler(request)
+
+    return _said_in_json(guarded)
+
+
+def _said_in_json(handler: Answer) -> Answer:
+    """The handler; what goes wrong is JSON as well."""
 
     @wraps(handler)
     async def guarded(request: Request) -> Response:
         try:
-            request.state.person = await _person(request, sign_in)
             return await handler(request)
         except ApiError as error:
             return _error(error)
@@ -150,15 +173,16 @@ def _read_first(handler: Answer) -> Answer:
     return reading
 
 
-def _members(request: Request, **kinds: type) -> list[Any]:
+def _members(request: Request, optional: Sequence[str] = (), **kinds: type) -> list[Any]:
     """What a request says by these names, each of its type, and nothing else."""
     content: dict[str, Any] = request.state.said
     if more := sorted(content.keys() - kinds.keys()):
         raise ApiError(422, "invalid", f"expected {', '.join(kinds)}; got {more[0]!r} as well")
     for name, kind in kinds.items():
-        if not isinstance(content.get(name), kind):
+        is_left_out = name in optional and content.get(name) is None
+        if not (is_left_out or isinstance(content.get(name), kind)):
             raise ApiError(422, "invalid", f"{name}: expected {kind.__name__}")
-    return [content[name] for name in kinds]
+    return [content.get(name) for name in kinds]
 
 
 def _page(request: Request) -> dict[str, Any]:
@@ -187,6 +211,38 @@ async def about(request: Request) -> Response:
     """Whom the host answers, and which agents it has."""
     agents = [asdict(agent) for agent in await host_of(request).agents()]
     return json_response({"api": VERSION, "you": request.state.person.name, "agents": agents})
+
+
+async def health(request: Request) -> Response:
+    """How the host is."""
+    return _of_health(await _health(request))
+
+
+def probe(sign_in: SignIn | None) -> Answer:
+    """Whether the host is ready, for anybody who is let in, as a probe has no token.
+
+    RULE: where nobody can sign in, this machine alone is answered, here as everywhere.
+    """
+
+    async def ready(request: Request) -> Response:
+        if sign_in is None:
+            await _person(request, sign_in)
+        return _of_health({"is_ready": (await _health(request))["is_ready"]})
+
+    return _said_in_json(ready)
+
+
+async def _health(request: Request) -> dict[str, Any]:
+    """What a host says of itself; one that says nothing is ready as long as it answers."""
+    host = host_of(request)
+    tell: Callable[[], HostHealth] | None = getattr(host, "health", None)
+    if tell is None:
+        await host.agents()
+    return {"is_ready": True} if tell is None else asdict(tell())
+
+
+def _of_health(content: dict[str, Any]) -> Response:
+    return json_response(content, 200 if content["is_ready"] else 503)
 
 
 async def runs(request: Request) -> Response:
@@ -261,6 +317,23 @@ async def _events(host: Host, run_id: str, after: int, secret: set[str]) -> Asyn
         yield event("gone", run_id)
 
 
+async def begin(request: Request) -> Response:
+    """Begin a run of an agent. With a `run_id` that is there already, it is that run."""
+    names = ("run_id", "thread_id")
+    agent, text, run_id, thread_id = _members(
+        request, names, agent=str, text=str, run_id=str, thread_id=str
+    )
+    if not text.strip() or run_id == "":
+        what = "run_id: expected a name" if text.strip() else "text: there is nothing to say"
+        raise ApiError(422, "invalid", what)
+    said, name = [ChatMessage.from_user(text)], request.state.person.name
+    done = await host_of(request).start(
+        agent, said, run_id=run_id, thread_id=thread_id, started_by=name
+    )
+    is_new = isinstance(done, Accepted) and done.is_new
+    return _outcome(done, by=name, is_new=is_new)
+
+
 async def decide(request: Request) -> Response:
     """Decide about a call: `decision` is a `ToolExecutionDecision`, with the digest of the call."""
     run_id, data = _members(request, run_id=str, decision=dict)
@@ -297,8 +370,8 @@ async def send(request: Request) -> Response:
     return _outcome(await host_of(request).send(run_id, message), by=name)
 
 
-def _outcome(done: Accepted | HostRefusal, by: str) -> Response:
+def _outcome(done: Accepted | HostRefusal, by: str, **more: bool) -> Response:
     if isinstance(done, HostRefusal):
         status = 422 if done.faults else STATUSES.get(done.why, 409)
         raise ApiError(status, done.why, done.text, done.faults)
-    return json_response({"run_id": done.run_id, "by": by})
+    return json_response({"run_id": done.run_id, "by": by, **more})

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web import decided, inbox, live, moments, overview, runs
-from detent.adapters.web.api import api_routes
+from detent.adapters.web.api import api_routes, probe
 from detent.adapters.web.people import NAME, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
 from detent.adapters.web.rendering import base_of, page
@@ -115,7 +115,7 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
             for path, handler in CHANGING.items()
         ),
     ]
-    routes += api_routes(sign_in)
+    routes += [Route("/health", probe(sign_in)), *api_routes(sign_in)]
     if isinstance(sign_in, Tokens):
         routes += [
             Route("/sign-in", _sign_in_page, methods=["GET"]),
