@@ -229,12 +229,12 @@ class DBOSEffects:
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
         """Enqueue a workflow. RULE: an id is of one workflow, however often it is begun."""
-        tried = f"~{given['length']}" if is_again else ""
+        workflow_id = _workflow_id(given["run_id"], given["length"] if is_again else 0)
         await self._client.enqueue_async(
             {
                 "queue_name": self._queue,
                 "workflow_name": WORKFLOW,
-                "workflow_id": f"{given['run_id']}{tried}",
+                "workflow_id": workflow_id,
                 "app_version": VERSION,
             },
             given,
@@ -302,4 +302,12 @@ class DBOSEffects:
         if not entries:
             raise RunNotFoundError(f"there is no run {run_id!r}")
         tried = [entry.position for entry in entries if entry.kind == "Resumed"]
-        return f"{run_id}~{tried[-1]}" if tried else run_id
+        return _workflow_id(run_id, tried[-1] if tried else 0)
+
+
+def _workflow_id(run_id: str, tried: int) -> str:
+    """The workflow of a run that was tried again behind so many entries, or 0 of them: never.
+
+    RULE: no two runs share one, whatever their users have called them.
+    """
+    return f"{run_id}~{tried}" if tried or "~" in run_id else run_id
