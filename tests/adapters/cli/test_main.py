@@ -221,6 +221,35 @@ def test_when_the_model_gives_no_answer_it_is_said_how_to_go_on(
     assert (folder / "answer.md").read_text().startswith("At 80 degrees.")
 
 
+@pytest.mark.parametrize("by", ["option", "variable", "key in the URL"])
+def test_a_server_that_got_no_key_is_told_as_such(
+    by: str, folder: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment's key goes to the server that the environment names, and to no other."""
+    keys: list[str | None] = []
+
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        keys.append(handler.headers["Authorization"])
+        handler.send_response(401)
+        handler.send_header("content-length", "0")
+        handler.end_headers()
+
+    url = serve(refuse)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    if by == "variable":
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+    named = {"option": url, "key in the URL": f"{url}?key=k"}.get(by)
+    options = [] if named is None else ["--base-url", named]
+
+    result = CliRunner().invoke(main, ["run", "How hot?", "--model", "openai:x", *options])
+
+    assert result.exit_code == 1
+    assert keys == ["Bearer sk-x" if by == "variable" else None]
+    why = "no key was sent: OPENAI_API_KEY goes to api.openai.com and to the server that"
+    assert (why in result.output) == (by == "option")
+    assert ("check the API key" in result.output) == (by != "option")
+
+
 def test_a_chat_remembers_what_was_said(
     folder: Path, model: Callable[[Sequence[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

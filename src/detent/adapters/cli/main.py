@@ -107,7 +107,10 @@ folder_option = click.option(
     help="The folder to look in. [default: docs, or the current folder]",
 )
 base_url_option = click.option(
-    "--base-url", metavar="URL", help="The server, for openai: models. [default: OpenAI's]"
+    "--base-url",
+    metavar="URL",
+    help="The server, for openai: models; no key is sent to it. One that OPENAI_BASE_URL names "
+    "gets OPENAI_API_KEY. [default: OpenAI's]",
 )
 
 
