@@ -271,7 +271,7 @@ def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) 
         )
     names = ", ".join(dict.fromkeys(call.tool_name for call in result.pending))
     waits = f"it waits for a human: {names}; see detent runs pending {shlex.quote(result.run_id)}"
-    waits += place_words(app=True)
+    waits += place_words()
     outcome = result.exit_reason or (waits if names else "it waits")
     put(console, f"run {result.run_id}: {outcome}", "bold")
     if result.exit_reason is None:
