@@ -149,8 +149,10 @@ def _stretches(story: Story, depth: int, now: float) -> Iterator[_Stretch]:
                 label = f"wait: {call.tool}"
                 yield _Stretch(label, call.asked_at, until, depth, "yellow", is_wait=True)
             if call.began_at is not None:
-                style = STYLES.get(call.status, "")
-                yield _Stretch(call.tool, call.began_at, call.ended_at or now, depth, style)
+                style, end = STYLES.get(call.status, ""), call.ended_at or now
+                if call.asked_at is not None and call.asked_at >= call.began_at:
+                    end = call.asked_at  # its process has ended: a human says how it went
+                yield _Stretch(call.tool, call.began_at, end, depth, style)
             if call.inside is not None:
                 yield from _stretches(call.inside, depth + 1, now)
 
