@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from detent import (
     Agent,
     AgentTool,
+    AlwaysAskPolicy,
     ChatGeneratorError,
     ChatMessage,
     Limits,
@@ -33,7 +34,7 @@ from detent.adapters.cli.main import main
 from detent.adapters.cli.runs.hints import note_place, place_words
 from detent.adapters.cli.runs.views import tree
 from detent.adapters.stories.story import Call, Story, Turn
-from detent.approvals import verify_audit
+from detent.approvals import WithQuestionOptions, verify_audit
 from detent.journals import (
     AuditedJournal,
     DirectoryJournal,
@@ -324,6 +325,26 @@ def test_pending_shows_what_waits(path: str, monkeypatch: pytest.MonkeyPatch) ->
     assert "Nobody is waited for in " in call("pending", "talk").stderr
 
 
+@pytest.mark.parametrize("reveals", [(), ("account",)])
+def test_pending_shows_of_the_state_what_the_policy_reveals(
+    reveals: tuple[str, ...], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And its help promises no more."""
+    options: dict[str, Any] = {
+        "tools": [pay_from],
+        "state_schema": {"account": {"type": str}},
+        "confirmation_strategies": {"pay": WithQuestionOptions(AlwaysAskPolicy(), reveals=reveals)},
+    }
+    agent = clerk(SQLiteJournal(path), said(ToolCall("pay", {"amount": 5})), **options)
+    agent.run("Pay", run_id="state-1", raise_at_break_point=False, account="savings")
+
+    shown = call("pending", "state-1", "--app", app(monkeypatch, **options)).stdout
+
+    assert ('account = "savings"  (from the state)' in shown) == bool(reveals)
+    text = " ".join(call("pending", "--help").stdout.split())
+    assert "what the state fills in as far as the policy reveals it" in text
+
+
 def test_what_a_tool_has_said_before_is_said_by_it(path: str) -> None:
     """A result is kept without a role."""
     talker = clerk(SQLiteJournal(path), ToolCall("look", {"q": "Bob"}), "one", "two")
@@ -440,6 +461,12 @@ def test_every_command_finds_the_store_of_the_agents(
     assert f"detent runs list{where} shows those" in missing.stderr
     if words[0] in {"list", "show", "export"}:
         assert "fine-1" in shown.output
+
+
+@tool(name="pay", inputs_from_state={"account": "account"})
+def pay_from(amount: int, account: str) -> str:
+    """Pay from an account."""
+    return f"paid {amount} from {account}"
 
 
 @tool(name="pay")

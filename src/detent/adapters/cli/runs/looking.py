@@ -117,8 +117,8 @@ def pending(
 ) -> None:
     """Show which calls wait for a human, of one run or of all.
 
-    With --app or --host: also the arguments that are left out, what the state fills in, and the
-    digest that a decision carries.
+    With --app or --host: also the arguments that are left out, what the state fills in as far as
+    the policy reveals it, and the digest that a decision carries.
     """
     if run_id is None and isinstance(store, RemoteHost):
         found = [_of_host(question) for question in store.pending(limit)]
