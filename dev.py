@@ -11,6 +11,7 @@ python3 dev.py crashes desk [HOST [ROUNDS]]    the same under the refund desk, a
 python3 dev.py crashes stores [ROUNDS]         kill and freeze processes that share stores
 python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
 python3 dev.py mutate [--sample N] [patterns]  break the core in small ways: do its tests see it?
+python3 dev.py properties [options of pytest]  a thousand examples of each property, not thirty
 python3 dev.py linear [words in names]         hostile texts of 1, 2 and 4 MB: is all time linear?
 python3 dev.py examples [names]                the programs of examples/, with the embedded model
 python3 dev.py docs                            build the documentation into site/
@@ -65,7 +66,9 @@ CHECKS = {
     "pyright": ("pyright", "--pythonpath", PYTHON),
     "docs": ("zensical", "build", "--clean", "--strict"),
 }
-PYTEST = ("pytest", "-n", "auto", "--dist", "loadgroup")
+PYTEST = ("pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
+"""A file is a worker's: what its tests share, such as a run of a type checker, is made once."""
+
 CORE = (
     "src/detent/core/*,*/ports/claims.py,*/ports/pending.py,*/ports/results.py,"
     "*/adapters/control/*,*/confirmation/policies.py,"
@@ -202,6 +205,14 @@ def mutate(arguments: list[str]) -> str:
     return "nine of ten mutants were found"
 
 
+def properties(arguments: list[str]) -> str:
+    """Try each property on a thousand examples; one that does not hold fails it."""
+    set_up(FOR_WORK)
+    chosen = ("-m", "hypothesis", "--hypothesis-profile", "thorough")
+    in_sight([PYTHON, "-m", *PYTEST, *chosen, *arguments], ROOT)
+    return "every property holds"
+
+
 def linear(arguments: list[str]) -> str:
     """Feed ever longer hostile texts to what takes texts; more than linear time fails it."""
     set_up(FOR_WORK)
@@ -259,6 +270,7 @@ COMMANDS = {
     "crashes": crashes,
     "bugs": bugs,
     "mutate": mutate,
+    "properties": properties,
     "linear": linear,
     "examples": examples,
     "docs": docs,

@@ -23,7 +23,11 @@ IN_CI = bool(os.environ.get("CI"))
 settings.register_profile(
     "calm", settings.get_profile(settings.get_current_profile_name()), deadline=None
 )
-settings.load_profile("calm")
+# A hundred examples of each property took half of the time of the core's tests. So they try a
+# sample, which is another one each time where it is not CI, and `dev.py properties` tries more.
+settings.register_profile("sample", settings.get_profile("calm"), max_examples=30)
+settings.register_profile("thorough", settings.get_profile("calm"), max_examples=1000)
+settings.load_profile("sample")
 
 
 def pytest_collection() -> None:
@@ -37,11 +41,13 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+LONGEST = tuple(f"tests/{name}" for name in ("typing/", "test_", "docs/", "adapters/hosts/"))
+"""Where the files are that take longest: who begins one of them last works alone at the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep in one worker what shares an expensive thing: a loaded model, a type checker's run."""
-    for item in items:
-        if item.get_closest_marker("model"):
-            item.add_marker(pytest.mark.xdist_group("model"))
+    """The longest first, and otherwise as they were collected."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 @pytest.hookimpl(wrapper=True)

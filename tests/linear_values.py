@@ -6,9 +6,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Annotated, Any, TypeAlias
 
+from attrs import evolve
+
 from detent import (
     Agent,
+    AlwaysAskPolicy,
     ChatMessage,
+    Limits,
     MemoryJournal,
     ScriptedChatGenerator,
     State,
@@ -29,7 +33,11 @@ from detent.adapters.providers.ollama.decode import ChatFold as OllamaFold
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.core.chat.replies import ChatReply
+from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.machine.opening import with_call_ids
+from detent.core.run.effects import Policy
+from detent.core.run.run import with_slots
+from detent.core.run.spec import Delegate
 from detent.core.schema.conversion import convert
 from detent.core.schema.validation import Validator
 from detent.core.state.handlers import append_unique, merge_dicts, unite_sets
@@ -37,7 +45,9 @@ from detent.core.state.stored import messages_from_json
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.masking import SecretParameter
 from detent.core.tools.redaction import redacted
-from detent.core.values.frozen import freeze, thaw
+from detent.core.tools.tool import by_name
+from detent.core.values.frozen import FrozenDict, freeze, thaw
+from detent.machine import AgentSpec, Delegated, ModelReplied, Run, due, start, step
 
 Work: TypeAlias = Callable[[], object]
 Events: TypeAlias = Callable[[int, int], Mapping[str, Any]]
@@ -206,6 +216,27 @@ def _run(calls: int, turns: int) -> Work:
     ).run("Go.")
 
 
+def _agents_judged(size: int) -> Work:
+    """As many agents beside each other, each with a call that waits for a policy."""
+    call, asked = ToolCall("look", {"n": 1}, "x"), ToolCall("ask", {"task": "look"}, "a")
+    guard: FrozenDict[str, Policy] = FrozenDict({"look": AlwaysAskPolicy()})
+    inner: AgentSpec[State] = AgentSpec(State({}), by_name([look]), policies=guard)
+    rule: dict[str, Any] = {"outputs_to_string": {"source": ANSWER}}
+    agent = Delegate("ask", "", PARAMETERS, lambda **_: {}, agent=inner, **rule)
+    count = max(size // EACH, 1)
+    limits = Limits(parallel_tool_calls=count, max_calls_per_reply=count)
+    outer: AgentSpec[State] = AgentSpec(State({}), by_name([agent]), limits=limits)
+
+    def acting(spec: AgentSpec[State], *calls: ToolCall) -> Run[State]:
+        run = start(spec, [ChatMessage.from_user("Go.")], run_id="r")
+        said = ChatMessage.from_assistant(tool_calls=calls)
+        return step(spec, run, ModelReplied(1, 1, ChatReply(said)))
+
+    run, inside = acting(outer, *[asked] * count), Delegated("ask", acting(inner, call))
+    run = with_slots(run, [evolve(slot, status=inside) for slot in run.slots])
+    return lambda: due(outer, run)
+
+
 def _local(size: int) -> Work:
     """An answer of the model in this process, token by token."""
     begun = '{"name": "final_answer", "arguments": {"text": "'
@@ -332,6 +363,7 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
     ),
     "faults of a call with a secret": _secret_faults,
     "calls with ids that the model has chosen": _ids_taken,
+    "agents inside, with a call to judge each": _agents_judged,
     "calls without ids": _items(
         lambda calls: with_call_ids(ChatReply(ChatMessage.from_assistant(tool_calls=calls)), 1),
         lambda n: ToolCall("t"),

@@ -48,6 +48,7 @@ ONCE_WORSE = {
     "a recording without keys: web tokens": FIRST // 2,
     "faults of a call with a secret": FIRST // 2,
     "calls with ids that the model has chosen": FIRST // 2,
+    "agents inside, with a call to judge each": FIRST // 2,
     "calls without ids": FIRST * 2,
     "a result without its secret: rows of marks": FIRST // 2,
 }

@@ -20,8 +20,6 @@ import importlib.metadata, detent
 print(*sorted(each.name for each in importlib.metadata.distributions()))
 """
 
-pytestmark = pytest.mark.xdist_group("packaging")  # one worker, one build
-
 
 def run(*command: str | Path) -> str:
     """What a program prints; a failure shows it."""

@@ -127,7 +127,7 @@ def passes(python: str, which: Which, tests: Sequence[str]) -> bool:
             "-n",
             "auto",
             "--dist",
-            "loadgroup",
+            "loadfile",
             "-m",
             "not model",
             "-p",

@@ -29,18 +29,12 @@ def shown(page: Path) -> Iterator[tuple[str, list[str]]]:
         yield block["module"], inline + LISTED.findall(block["options"])
 
 
-MEMBERS = [
-    (module, member)
-    for page in sorted(REFERENCE.rglob("*.md"))
-    for module, members in shown(page)
-    for member in members
-]
-
-
-@pytest.mark.parametrize(("module", "member"), MEMBERS)
-def test_what_a_page_shows_is_there(module: str, member: str) -> None:
+def test_what_a_page_shows_is_there() -> None:
     """The site generator says nothing of a member that it does not find."""
-    assert hasattr(import_module(module), member)
+    blocks = [block for page in sorted(REFERENCE.rglob("*.md")) for block in shown(page)]
+    members = [(module, name) for module, names in blocks for name in names]
+    assert members
+    assert [one for one in members if not hasattr(import_module(one[0]), one[1])] == []
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -12,6 +12,8 @@ from detent import (
     StoredDataError,
 )
 from detent.approvals import Answers, Ask, PendingCall, pending
+from detent.core.machine.binding import outdated_questions
+from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.masking import MASK
 from detent.core.tools.tool import by_name
 from detent.machine import start
@@ -103,3 +105,14 @@ def test_a_run_that_waits_by_a_question_of_another_release_is_said_to_wait() -> 
     assert caught.value.run_id == "r"
     assert [one.tool_name for one in caught.value.questions] == ["pay", "pay"]
     assert answerable(later, start(later, [], run_id="s")) == ()
+
+
+def test_a_question_that_is_just_being_put_anew_is_of_no_other_release() -> None:
+    """Whoever drives the run is about to: until then nobody can be asked, and nothing is amiss."""
+    state = RUN.state.set("user", "Bob")
+    read_since = evolve_run(RUN, state=state)
+
+    assert [one.changes for one in outdated_questions(SPEC, read_since)] == [
+        ("what the state fills in has changed",)
+    ] * 2
+    assert answerable(SPEC, read_since) == ()

@@ -11,7 +11,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,6 @@ EXPECTED = re.compile(r"# E$")
 WRONG = re.compile(r"# no error, but for (\w+)$")
 
 Finding = tuple[Path, int, str]
-Found = Callable[[str, Path], dict[int, str]]
-
-pytestmark = pytest.mark.xdist_group("typing")  # one worker, one run of each checker
 
 
 def output(*command: str) -> str:
@@ -63,18 +61,20 @@ SAID = ("--output-format", "json", "--python-version", "3.11")
 CHECKERS = {"mypy": mypy, "pyright": pyright, "pyrefly": pyrefly}
 
 
-@pytest.fixture(scope="module")
-def found() -> Found:
+@cache
+def findings(checker: str) -> tuple[Finding, ...]:
+    """The errors of a checker in all files: it reads them, and the package, once."""
+    return tuple(CHECKERS[checker]())
+
+
+def found(checker: str, path: Path) -> dict[int, str]:
     """The errors of a checker in a file, by line."""
-    findings = {name: list(checker()) for name, checker in CHECKERS.items()}
-    return lambda checker, path: {
-        line: message for file, line, message in findings[checker] if file == path
-    }
+    return {line: message for file, line, message in findings(checker) if file == path}
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
-def test_a_right_program_is_accepted(checker: str, path: Path, found: Found) -> None:
+def test_a_right_program_is_accepted(checker: str, path: Path) -> None:
     """A checker has nothing to say about a file in `pass`, but for what is known of it."""
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
     known = {number for number, line in lines if checker in WRONG.findall(line)}
@@ -98,7 +98,7 @@ def test_a_wrong_option_is_told_as_the_tutorial_says(checker: str, said: str, fo
 
 @pytest.mark.parametrize("checker", CHECKERS)
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
-def test_each_mistake_is_found(checker: str, path: Path, found: Found) -> None:
+def test_each_mistake_is_found(checker: str, path: Path) -> None:
     """A checker finds every marked mistake in a file in `fail`, and nothing else."""
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
     expected = {number for number, line in lines if EXPECTED.search(line)}

@@ -17,6 +17,7 @@ from detent import (
     ScriptedChatGenerator,
     SQLiteJournal,
     ToolCall,
+    create_tool_from_function,
     tool,
 )
 from detent.adapters.drivers.leases import Keeper, Lease
@@ -35,7 +36,13 @@ from detent.journals import (
 )
 from detent.models import ChatGeneratorError, ModelFailure
 from detent.ports.claims import Claims
-from detent.ports.journal import Checkpoint, ClaimLostError, Entry, JournalConflictError
+from detent.ports.journal import (
+    Checkpoint,
+    ClaimLostError,
+    Entry,
+    JournalConflictError,
+    JournalUnavailableError,
+)
 from detent.ports.listing import ALL_RUNS
 from detent.testing import ManualClock, When
 
@@ -270,6 +277,45 @@ def test_no_word_to_a_run_that_is_deleted_reaches_the_next_of_its_id(word: str) 
     assert "account" not in repr(result.messages)
 
 
+class LostJournal(MemoryJournal):
+    """Cannot be reached, from when something has been written to it on."""
+
+    is_away = False
+    loses = False
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        super().append(run_id, entries, checkpoint)
+        self.is_away = self.loses
+
+    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+        """As the port says."""
+        if self.is_away:
+            raise JournalUnavailableError("nobody there")
+        return super().read(run_id, start)
+
+
+def test_a_word_that_is_written_is_said_to_be_although_the_store_is_lost_right_after() -> None:
+    """To raise would have it said again, and so heard twice."""
+    journal = LostJournal()
+    asking = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("ask_me", {}, "c0"), "done"),
+        tools=[create_tool_from_function(lambda: "", name="ask_me", description="Ask.")],
+        journal=journal,
+        confirmation_strategies={"ask_me": AlwaysAskPolicy()},
+    )
+    asking.run("hi", run_id="r", raise_at_break_point=False)
+    journal.loses = True
+
+    asking.send("r", "my account is 77")
+
+    assert journal.is_away
+    journal.is_away = journal.loses = False
+    assert [entry.kind for entry in journal.read("r")].count("MessageReceived") == 1
+
+
 def agent_at(journal: Journal, at: float, *script: Any) -> Agent[Any]:
     """An agent whose clock says so."""
     chat = ScriptedChatGenerator(*script)
@@ -326,6 +372,51 @@ def test_a_late_retry_does_not_become_the_last_run_of_its_thread(journal: Journa
 
     said = [one.text for one in last.messages]
     assert (said[-4:], "late" in said) == (["two", "2", "three", "3"], False)
+
+
+def test_a_thread_whose_last_run_goes_on_since_it_was_listed_has_not_ended() -> None:
+    """It had failed, and somebody resumes it at the same moment."""
+    gone = ChatGeneratorError(ModelFailure("authentication", "nobody may"))
+    resumed = {"by": "another", "at": 1001.0, "mark": "1 Thinking 1"}
+
+    class LateLists(MemoryJournal):
+        """Whoever asks for a thread learns how it was a moment ago."""
+
+        def runs(self, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+            """As the port says."""
+            listed = list(super().runs(query))
+            if listed and listed[0].status == "failed":
+                self.append("first", [Entry(2, 1001.0, "Resumed", "running", resumed)])
+            return listed
+
+    journal = LateLists()
+    with pytest.raises(ChatGeneratorError):
+        agent_at(journal, 1000.0, gone).run("one", thread_id="alice", run_id="first")
+
+    with pytest.raises(ThreadNotEndedError, match="run 'first' is running") as refused:
+        agent_at(journal, 1010.0, "2").run("two", thread_id="alice")
+    assert refused.value.run_id == "first"
+
+
+def test_a_run_that_is_forgotten_and_not_yet_deleted_keeps_no_thread() -> None:
+    """Whoever cleans up has died in between. The thread begins anew, as it were deleted."""
+
+    class Kept(MemoryJournal):
+        """Nobody comes so far as to delete anything."""
+
+        def delete(self, run_id: str) -> None:
+            """Not yet."""
+
+    journal = Kept()
+    agent = agent_at(journal, 1000.0, "1", "2")
+    for said in ("one", "two"):
+        agent.run(said, thread_id="alice", run_id=said)
+    assert Runs(journal, agent.spec).forget(2000.0)
+    assert [entry.kind for entry in journal.read("two")][-1] == "Forgotten"
+
+    anew = agent_at(journal, 3000.0, "3").run("three", thread_id="alice")
+
+    assert [message.text for message in anew.messages] == ["three", "3"]
 
 
 def test_no_run_shares_its_claim_with_a_thread(journal: Journal) -> None:

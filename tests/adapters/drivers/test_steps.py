@@ -21,6 +21,7 @@ from detent.adapters.drivers.steps import Steps, Wait, answer, at_once, begun, i
 from detent.adapters.system.wakes import AT_ONCE, own_turn, woken_by
 from detent.journals import (
     Entry,
+    JournalConflictError,
     JournalError,
     JournalUnavailableError,
     MemoryJournal,
@@ -104,6 +105,29 @@ class FlakySubmittingJournal(FlakyJournal):
         else:
             future.set_result(None)
         return future
+
+
+class TwiceLostJournal(FlakyJournal):
+    """The answer to what was written is lost, and so is the first look for it."""
+
+    looks_to_lose = 0
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the other."""
+        try:
+            super().append(run_id, entries, checkpoint)
+        except JournalConflictError:
+            self.looks_to_lose += not self.failures
+            raise
+
+    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+        """The entries, where it is reached."""
+        if self.looks_to_lose:
+            self.looks_to_lose, self.failures = 0, -1
+            raise JournalUnavailableError("the server restarts once more")
+        return super().read(run_id, start)
 
 
 def agent_with(
@@ -210,6 +234,15 @@ def test_an_append_that_fails_in_passing_is_tried_again(failures: int, *, writes
         agent = agent_with(journal, calls)
         assert asyncio.run(agent.run_async("Pay Ann.", run_id="r")).text == "Done."
         assert calls == [5]
+        assert [entry.position for entry in journal.read("r")] == list(range(5))
+
+
+def test_a_look_whether_an_append_was_written_is_tried_again_as_well() -> None:
+    """The store goes away once more, right then."""
+    for drive in (Agent.run, lambda *told, **more: asyncio.run(Agent.run_async(*told, **more))):
+        journal, calls = TwiceLostJournal(1, writes=True), list[int]()
+        result = drive(agent_with(journal, calls), "Pay Ann.", run_id="r")
+        assert (result.text, calls, journal.failures) == ("Done.", [5], -1)
         assert [entry.position for entry in journal.read("r")] == list(range(5))
 
 

@@ -49,6 +49,7 @@ from detent.hosts import (
     rules_fingerprint,
 )
 from detent.journals import (
+    Checkpoint,
     DirectoryJournal,
     Entry,
     Journal,
@@ -59,6 +60,7 @@ from detent.journals import (
 from detent.machine import AskModel, CancelRequested, ManualClock, MessageReceived, Run
 from detent.models import ChatGeneratorError, ChatReply, ModelFailure
 from detent.ports.chat import StreamingCallback
+from detent.ports.journal import JournalUnavailableError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 from detent.testing import check_host, host_agents
 
@@ -641,6 +643,41 @@ def test_a_fingerprint_is_of_the_rules_alone() -> None:
         of(model_retries=0),
     ]
     assert len({same, *changed}) == 7
+
+
+class LostJournal(MemoryJournal):
+    """Cannot be read any more once a decision has been written to it."""
+
+    is_away = False
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        super().append(run_id, entries, checkpoint)
+        self.is_away = entries[-1].kind == "HumanDecided"
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+        """A page."""
+        if self.is_away:
+            raise JournalUnavailableError("nobody there")
+        return list(super().runs(query))
+
+
+def test_a_decision_that_is_written_is_accepted_although_the_store_is_lost_right_after() -> None:
+    """It is not to be made again. Once the store is back, the run goes on by it."""
+
+    async def main() -> None:
+        journal = LostJournal()
+        async with LocalHost(host_agents(), journal, look_s=0.02) as host:
+            await host.start("clerk", "pay", run_id="r")
+            question = await asked_of(host, "r")
+            assert await host.send("r", question.call.confirm()) == Accepted("r")
+            assert journal.is_away
+            journal.is_away = False
+            assert (await host.result("r", timeout=10)).exit_reason == "text"
+
+    asyncio.run(main())
 
 
 class LateList(MemoryJournal):

@@ -87,6 +87,22 @@ def test_an_entry_that_was_not_written_leaves_no_link() -> None:
     assert verify_audit(journal, "r").length == 3
 
 
+def test_a_run_that_another_process_has_begun_anew_hangs_together() -> None:
+    """Whoever goes on with it has read it, and remembers no link of the one that was deleted."""
+    store = MemoryJournal()
+    journal, elsewhere = AuditedJournal(store), AuditedJournal(store)
+    for position in range(2):
+        journal.append("r", [entry(position)])
+    elsewhere.delete("r")
+    for position in range(2):
+        elsewhere.append("r", [Entry(position, 2.0, "Other", "running", {})])
+
+    assert [one.kind for one in journal.read("r")] == ["Other", "Other"]
+    journal.append("r", [entry(2)])
+
+    assert verify_audit(journal, "r").length == 3
+
+
 def test_many_runs_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The link of a run that was long silent is read again."""
     monkeypatch.setattr("detent.adapters.journals.audited.KNOWN", 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
@@ -302,6 +303,22 @@ def test_a_run_that_another_process_writes_to_holds_up_no_other(url: str) -> Non
 def test_an_append_is_noticed(url: str) -> None:
     """By whoever waits, in any process."""
     check_notices(lambda: PostgresJournal(url))
+
+
+def test_what_no_notice_tells_is_looked_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection that listens may have died in silence. What has not grown is not named."""
+    monkeypatch.setattr("detent.adapters.journals.postgres.LOOK_S", 0.0)
+    journal = PostgresJournal(url)
+    for run_id in ("grows", "rests"):
+        journal.append(run_id, entries(0, 1))
+    with closing(journal.from_others(lambda: ["grows", "rests"])) as news:
+        assert {*next(news)} == {"grows", "rests"}  # nobody knows what came before
+        next(news)
+        assert {*next(news)} == {"grows", "rests"}  # nor is it known what the first look finds
+        with psycopg.connect(url, autocommit=True) as db:  # it notifies nobody
+            db.execute("UPDATE detent_runs SET length = 2 WHERE run_id = 'grows'")
+        assert [*next(news), *next(news)] == ["grows"]
+        assert [*next(news), *next(news)] == []
 
 
 def test_many_threads_share_few_connections(url: str) -> None:

@@ -349,7 +349,7 @@ def test_a_checkpoint_takes_little_room(tmp_path: Path) -> None:
     assert journal.checkpoints("a") == [checkpoint]
 
 
-@pytest.mark.parametrize("data", [b"", b"no", compress(bytes(2**26 + 1)), compress(b"\xff")])
+@pytest.mark.parametrize("data", [b"", b"no", compress(bytes(2**26 + 1), 1), compress(b"\xff")])
 def test_a_checkpoint_that_cannot_be_unpacked_is_damaged(data: bytes, tmp_path: Path) -> None:
     """Or would be larger than any that is packed."""
     journal = SQLiteJournal(tmp_path / "x.db")

@@ -32,6 +32,7 @@ from detent import (
 )
 from detent.hosts import LocalHost
 from detent.mcp import MCPToolset, agent_of_tools, mcp_server
+from detent.models import ChatGeneratorError, ModelFailure
 
 ERAS = ["auto", "legacy"]
 DESK = Path(__file__).with_name("desk.py")
@@ -114,6 +115,20 @@ def text(result: Any) -> str:
     """The text of a result."""
     (block,) = result.content
     return str(block.text)
+
+
+def test_of_a_failure_a_client_hears_the_sort_and_not_the_words() -> None:
+    """Those may hold what is nobody's: an address with a key in it."""
+    broken = ChatGeneratorError(ModelFailure("server", "401 from https://svc:hunter2@llm"))
+    agents = {"clerk": Agent(chat_generator=ScriptedChatGenerator(broken))}
+
+    async def main() -> None:
+        async with LocalHost(agents, MemoryJournal()) as host, Client(mcp_server(host)) as client:
+            failed = await client.call_tool("clerk", {"task": "Pay."})
+            assert failed.is_error
+            assert text(failed).endswith(": the run has failed: server")
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from importlib.util import find_spec
@@ -26,7 +26,6 @@ NEEDS_BROWSER = [
     pytest.mark.skipif(
         CHROMIUM is None and not IN_CI, reason="no chromium: install the system's package"
     ),
-    pytest.mark.xdist_group("browser"),
 ]
 AXE = find_spec("axe_playwright_python")
 """The package that brings axe-core along, under the MPL 2.0; it is only read from."""
@@ -104,7 +103,11 @@ class Site:
     def wait_for(self, run_id: str) -> None:
         """Until a run has ended."""
         host: Host = self.host
-        asyncio.run_coroutine_threadsafe(host.result(run_id, timeout=20), self.loop).result(30)
+        self.do(host.result(run_id, timeout=20))
+
+    def do(self, call: Coroutine[Any, Any, object]) -> None:
+        """Have the host do something, and wait for it."""
+        asyncio.run_coroutine_threadsafe(call, self.loop).result(30)
 
     def close(self) -> None:
         """End the server, and wait for that."""

@@ -28,7 +28,9 @@ HOSTILE = "\x1b[2J</bdi><script>alert(1)</script>\u202egnp.exe\nevent: changed\n
 Paid = list[dict[str, Any]]
 
 
-def clerk(paid: Paid, call: dict[str, Any], policy: Any = None, **options: Any) -> Agent[Any, Any]:
+def clerk(
+    paid: Paid, call: dict[str, Any], policy: Any = None, *, runs: int = 1, **options: Any
+) -> Agent[Any, Any]:
     @tool
     def pay(
         to: str,
@@ -40,7 +42,7 @@ def clerk(paid: Paid, call: dict[str, Any], policy: Any = None, **options: Any) 
         paid.append({"to": to, "amount": amount, "note": note, "key": key})
         return f"paid {to}"
 
-    script = ScriptedChatGenerator(ToolCall("pay", call, "c1"), "Done.")
+    script = ScriptedChatGenerator(*[ToolCall("pay", call, "c1")] * runs, "Done.")
     rules = {"pay": policy or AlwaysAskPolicy()}
     return Agent(chat_generator=script, tools=[pay], confirmation_strategies=rules, **options)
 

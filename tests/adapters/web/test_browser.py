@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from detent.machine import CancelRequested
 from tests.adapters.web.browsers import ANN, BOB, NEEDS_BROWSER, Site, opened
-from tests.adapters.web.pages import HOSTILE
+from tests.adapters.web.pages import HOSTILE, Paid, clerk, waiting
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = NEEDS_BROWSER
@@ -21,6 +22,7 @@ def test_two_people_work_through_an_inbox_that_follows(site: Site, browser: Any)
     theirs = opened(browser, site.url, problems)
     watching = opened(browser, f"{site.url}/run/one", problems)
     sync_api.expect(theirs.locator("article.question")).to_have_count(2)
+    theirs.clock.install()
 
     mine.locator("article", has_text="Ann").get_by_role("link", name="Change").click()
     mine.get_by_label("amount").fill("50")
@@ -35,11 +37,40 @@ def test_two_people_work_through_an_inbox_that_follows(site: Site, browser: Any)
     sync_api.expect(mine.get_by_role("button", name="Run it", exact=True)).to_be_visible()
     mine.goto(site.url)
 
+    theirs.clock.fast_forward(1000)  # it has moved, and takes no click before it could be seen
     theirs.get_by_role("button", name="Run it as it is").click()
     site.wait_for("two")
     sync_api.expect(mine.get_by_text("Nothing waits for you.")).to_be_visible()
     assert [(one["to"], one["amount"]) for one in site.paid] == [("Ann", 50), ("Bob", 2)]
     assert problems == []
+
+
+def test_no_question_that_comes_takes_the_click_for_another_one(browser: Any) -> None:
+    """It stands below. When one goes, the next one, which takes its place, hears no click yet."""
+    problems: list[str] = []
+    paid: Paid = []
+    site = Site(lambda: waiting({"one": clerk(paid, ANN, runs=2)}))
+    try:
+        mine = opened(browser, site.url, problems)
+        button = mine.get_by_role("button", name="Run it as it is").first
+        place = button.bounding_box()
+        assert place is not None
+        x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+
+        site.do(site.host.start("one", "Pay.", run_id="two"))
+        sync_api.expect(mine.locator("article.question")).to_have_count(2)
+        assert button.bounding_box() == place
+        mine.clock.install()
+        site.do(site.host.send("one", CancelRequested("enough")))
+        sync_api.expect(mine.locator("article.question")).to_have_count(1)
+        mine.mouse.click(x, y)
+        assert (paid, mine.url) == ([], f"{site.url}/")
+        mine.clock.run_for(1000)
+        button.click()
+        site.wait_for("two")
+        assert (len(paid), problems) == (1, [])
+    finally:
+        site.close()
 
 
 @pytest.mark.parametrize("site", [{"one": ANN, "two": BOB}], indirect=True)

@@ -151,9 +151,7 @@ class Assembly(Generic[S]):
             opening, messages = continued(spec, before, messages)
         require_keys(request.state, spec.state.fields)
         require_said(messages, opening, request.state)
-        leg = None
-        if self.telemetry is not None:
-            leg = first_leg(self.telemetry, self.name, run_id, thread_id, self.journal)
+        leg = first_leg(self.telemetry, self.name, run_id, thread_id, self.journal)
         new = start(
             *(opening, messages),
             run_id=run_id,
@@ -195,9 +193,7 @@ class Assembly(Generic[S]):
         take_over: bool = False,
         is_retried: bool = True,
     ) -> Steps[RunHandle[S]]:
-        """A run of the journal, which goes on in this process.
-
-        `is_retried` says whether one that has failed asks its model again.
+        """A run of the journal, which goes on in this process; one that failed if it `is_retried`.
 
         Raises:
             RunBusyError: another process drives it, and it is not to be taken over.
@@ -207,11 +203,7 @@ class Assembly(Generic[S]):
         if not (keeper is None or take_over):
             yield from keeper.require_free(run_id)
         at = yield from answer(journal, partial(loaded, journal, spec, run_id))
-
-        def is_over(run: Run[S]) -> bool:
-            return has_ended(run) or (run.outcome is not None and not is_retried)
-
-        if is_over(at.run):
+        if has_ended(at.run, is_retried=is_retried):
             return self._handle(spec, at, streaming_callback, break_point)
         lease = yield from claim(keeper, run_id, take_over=take_over)
 
@@ -221,9 +213,9 @@ class Assembly(Generic[S]):
                 now = yield from answer(journal, partial(loaded, journal, spec, run_id))
             leg = yield from later_leg(self.telemetry, self.name, now.run, journal)
             handle = self._handle(spec, now, streaming_callback, break_point, lease, leg)
-            if is_over(now.run):
-                return handle
-            return evolve(handle, opening=(Resumed(self.chance.new_id(), self.clock.now()),))
+            resumed = Resumed(self.chance.new_id(), self.clock.now())
+            is_over = has_ended(now.run, is_retried=is_retried)
+            return handle if is_over else evolve(handle, opening=(resumed,))
 
         return (yield from given_back_on_failure(lease, go_on()))
 
@@ -332,8 +324,7 @@ class Assembly(Generic[S]):
             hooks=self.hooks,
             inner_hooks=inner_hooks_of(spec) if spec.agents else None,
         )
-        if at.run.decisions:
-            rules.tell(spec, at.run.decisions)
+        rules.tell(spec, at.run.decisions)
         return RunHandle(session, performers, holds, recorder, rules, lease, leg=leg)
 
     def performer(

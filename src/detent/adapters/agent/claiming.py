@@ -85,9 +85,9 @@ def given_back_on_failure(lease: Lease | None, steps: Steps[T]) -> Steps[T]:
         raise
 
 
-def has_ended(run: Run[Any]) -> bool:
-    """Whether there is nothing to drive, and so nothing to claim."""
-    return run.outcome is not None and not has_no_answer(run)
+def has_ended(run: Run[Any], *, is_retried: bool = True) -> bool:
+    """Whether there is nothing to drive, and so nothing to claim; what failed may be retried."""
+    return run.outcome is not None and not (is_retried and has_no_answer(run))
 
 
 def when_free(attempt: Callable[[], T], clock: Clock, wait_s: float) -> T:

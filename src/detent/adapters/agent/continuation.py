@@ -27,11 +27,12 @@ from detent.core.state.handlers import replace_values
 from detent.core.state.keys import Write
 from detent.core.state.state import conversation_in, initial_writes
 from detent.core.state.typevars import S
+from detent.core.storage.journal import status_of
 from detent.core.storage.snapshot import AgentSnapshot, run_of
 from detent.ports.approvers import Authenticator, identified, keeps_proofs
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock
-from detent.ports.journal import Journal, JournalError
+from detent.ports.journal import Journal, JournalError, RunNotFoundError
 from detent.ports.listing import RunQuery, StoredRun
 from detent.ports.pending import pending
 from detent.ports.results import AgentResult
@@ -135,7 +136,7 @@ class Thread:
     def end(
         self, spec: AgentSpec[S], after: AgentResult[S, Any] | None
     ) -> tuple[AgentResult[S, Any] | None, float]:
-        """What the thread's last run has left, and when that began; None where the thread begins.
+        """What the thread's last run has left, and when that began; None where there is none.
 
         RULE: the last run is the one that began last, whatever was written to others since, and
         each begins later than all before it, by whichever clock. So two clocks that differ, or a
@@ -154,8 +155,16 @@ class Thread:
                 raise ThreadNotEndedError(self.thread_id, run)
         if not runs:
             return None, -inf
-        began, run_id = max((self._began(run), run.run_id) for run in runs)
-        return AgentResult(loaded(self._store, spec, run_id).run), began
+        by_id = {run.run_id: run for run in runs}
+        last_first = sorted(((self._began(run), run.run_id) for run in runs), reverse=True)
+        for _, run_id in last_first:
+            with suppress(RunNotFoundError):  # it is forgotten, and whoever deletes it has died
+                last = loaded(self._store, spec, run_id).run
+                if last.outcome is None:  # it had failed, and somebody goes on with it just now
+                    listed = evolve(by_id[run_id], status=status_of(last))
+                    raise ThreadNotEndedError(self.thread_id, listed)
+                return AgentResult(last), last_first[0][0]
+        return None, last_first[0][0]
 
     def _began(self, run: StoredRun) -> float:
         """When it began; of one that nobody can read, when it was last written to."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class RunDecisions:
         from detent.adapters.drivers.company.identity import require_there
         from detent.adapters.drivers.loading import loaded
         from detent.adapters.drivers.recording import ForeignRecorder
-        from detent.ports.journal import JournalConflictError
+        from detent.ports.journal import JournalConflictError, JournalUnavailableError
 
         assembly = self._assembly
         spec, journal = assembly.current_spec, assembly.required_journal
@@ -202,6 +203,9 @@ class RunDecisions:
                 if not left:
                     raise
             else:
-                require_there(journal, run_id, nonce)
+                # RULE: it is written. Where the store is away now, to raise would have it said
+                # twice; and a run of another nonce would not hear it
+                with suppress(JournalUnavailableError):
+                    require_there(journal, run_id, nonce)
                 return run
         raise AssertionError("the last try has returned or raised")

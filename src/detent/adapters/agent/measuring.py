@@ -18,9 +18,15 @@ from detent.ports.telemetry import Drive, Leg, Telemetry
 
 
 def first_leg(
-    telemetry: Telemetry, agent: str, run_id: str, thread_id: str | None, journal: Journal | None
-) -> Leg:
-    """The first leg of a new run."""
+    telemetry: Telemetry | None,
+    agent: str,
+    run_id: str,
+    thread_id: str | None,
+    journal: Journal | None,
+) -> Leg | None:
+    """The first leg of a new run, if it is measured."""
+    if telemetry is None:
+        return None
     return telemetry.begin(Drive(agent, run_id, thread_id or run_id, redact=_redact_of(journal)))
 
 

@@ -302,17 +302,12 @@ class Recorder:
         left_s = RETRY_S  # in pauses, as the run's own clock has them
         while True:
             try:
-                yield from self._appending(run, append)
+                yield from self._appending_anew(run, append, is_repeated=is_repeated)
                 break
             except JournalUnavailableError:
                 left_s = min(left_s, end - time.monotonic())
                 if left_s <= 0:
                     raise
-            except JournalConflictError:
-                kept = partial(is_kept, self._journal, *append[:2])
-                if is_repeated and (yield from answer(self._journal, kept)):
-                    break
-                raise
             except INTERRUPTIONS as error:
                 if interruption is not None:
                     raise JournalError(f"the store was interrupted twice: {error!r}") from error
@@ -326,6 +321,15 @@ class Recorder:
         if interruption is not None:
             self.interruptions.append(shown(interruption))
         self._take_in(append[0], after)
+
+    def _appending_anew(self, run: Run[Any], append: Append, *, is_repeated: bool) -> Steps[None]:
+        """Append once; where that `is_repeated`, it may be there already, and then it is well."""
+        try:
+            yield from self._appending(run, append)
+        except JournalConflictError:
+            kept = partial(is_kept, self._journal, *append[:2])
+            if not (is_repeated and (yield from answer(self._journal, kept))):
+                raise
 
     def _appending(self, run: Run[Any], append: Append) -> Steps[None]:
         """Append once. A claim that is gone is no harm where the run is the same, and nobody's.
@@ -354,12 +358,9 @@ class Recorder:
             ClaimLostError: somebody else has the run.
             JournalConflictError: it is deleted.
         """
-        claims, lease = claims_of(self._journal), self._lease
-        found = (
-            None
-            if claims is None
-            else (yield from answer(self._journal, partial(claims.find, run.id)))
-        )
+        claims, lease, found = claims_of(self._journal), self._lease, None
+        if claims is not None:
+            found = yield from answer(self._journal, partial(claims.find, run.id))
         if lease is not None and found == lease.claim:  # it was taken anew meanwhile
             return found
         yield from answer(self._journal, partial(require_same, self._journal, run, entries))

@@ -37,7 +37,7 @@ class _Fault:
 
 
 class Faults:
-    """By run, what keeps it from going on in this process."""
+    """By run, what keeps it from going on in this process. Any thread may read it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -62,11 +62,11 @@ class Faults:
     def resting(self) -> AbstractSet[str]:
         """The runs that are left alone now."""
         now = self._clock.now()
-        return {run_id for run_id, fault in self._faults.items() if fault.until > now}
+        return {run_id for run_id, fault in self._faults.copy().items() if fault.until > now}
 
     def texts(self) -> dict[str, str]:
         """By run, the name of an error."""
-        return {run_id: fault.text for run_id, fault in self._faults.items()}
+        return {run_id: fault.text for run_id, fault in self._faults.copy().items()}
 
 
 class UnreadableRuns:

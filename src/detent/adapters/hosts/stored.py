@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -41,7 +41,7 @@ from detent.ports.hosting import (
     Sent,
     Watched,
 )
-from detent.ports.journal import Journal
+from detent.ports.journal import Journal, JournalUnavailableError
 from detent.ports.listing import Cursor, RunQuery, StoredRun
 from detent.ports.results import AgentResult
 
@@ -214,9 +214,11 @@ class StoredHost(ABC):
         if isinstance(event, HostRefusal):
             return event
         if not self._drives.hear(run.run_id, event):
-            now = await self._reading.listed(run.run_id)
-            if now is not None and now.status == "running":
-                await self._drives.go_on(now)
+            # RULE: it is written, and is not said twice. A look finds it once the store is back
+            with suppress(JournalUnavailableError):
+                now = await self._reading.listed(run.run_id)
+                if now is not None and now.status == "running":
+                    await self._drives.go_on(now)
         return Accepted(run.run_id)
 
     def watch(self, run_id: str, after: int | None = None) -> AsyncGenerator[Watched]:

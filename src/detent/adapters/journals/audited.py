@@ -107,7 +107,12 @@ class AuditedJournal:
         return future
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
-        """As the port says."""
+        """As the port says.
+
+        RULE: whoever reads a run may find another one there, begun since this one was deleted. So
+        what is written next hangs on what the store has then, and on no link that is remembered.
+        """
+        self._links.pop(run_id, None)
         return (bare_of(entry)[0] for entry in self.journal.read(run_id, start))
 
     def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:

@@ -63,6 +63,8 @@ CREATE TABLE IF NOT EXISTS detent_layout (layout INTEGER NOT NULL)
 """
 LAYOUT = 1
 """Which tables there are, and what stands in them."""
+LOOK_S = 5.0
+"""How long what others write stays unheard where the connection that listens hangs."""
 NOTICE_MAX = 1900
 """PostgreSQL lets a notice have 8,000 bytes, and a character has four at most."""
 ALONE = f"""
@@ -78,6 +80,7 @@ FROM pg_try_advisory_xact_lock(hashtextextended(%s, 0)) AS is_alone
 RUN = """
 SELECT length, agent, thread_id, wake_at, pending, labels FROM detent_runs WHERE run_id = %s
 """
+LENGTHS = "SELECT run_id, length FROM detent_runs WHERE run_id = ANY(%s)"
 RUN_AND_CLAIM = RUN.replace(" FROM", f", {IS_THERE} FROM")
 """The same, and whether a claim on the run is there."""
 ENTRIES = """
@@ -160,11 +163,8 @@ class PostgresJournal:
         rows = _Rows.of(run_id, entries, checkpoint)
 
         def write(db: Connection[Any]) -> None:
-            (is_alone, _) = db.execute(ALONE_AT_ONCE.encode(), (run_id, run_id)).fetchone() or (
-                0,
-                0,
-            )
-            if not is_alone:
+            found = db.execute(ALONE_AT_ONCE.encode(), (run_id, run_id)).fetchone()
+            if found is None or not found[0]:
                 raise JournalUnavailableError(f"another process is writing to run {run_id!r}")
             rows.write(db)
 
@@ -172,10 +172,7 @@ class PostgresJournal:
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
-        rows = self._read(ENTRIES, run_id, start)
-        return [
-            Entry(position, at, kind, status, data) for position, at, kind, status, data in rows
-        ]
+        return [Entry(*row) for row in self._read(ENTRIES, run_id, start)]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
@@ -225,18 +222,26 @@ class PostgresJournal:
     def from_others(
         self, run_ids: Callable[[], Collection[str]]
     ) -> Generator[Collection[str], None, None]:
-        """As the port `ForeignNotices` says, by LISTEN in one connection, as soon as it is told."""
+        """As the port `ForeignNotices` says, by LISTEN in one connection, as soon as it is told.
+
+        RULE: that one may hang, so by another one it is looked now and then which runs have grown.
+        """
         import psycopg
 
         try:
             with closing(self._pool.connect()) as db:
                 db.execute("LISTEN detent")
                 yield run_ids()
+                known, look_at = dict[str, int](), time.monotonic() + LOOK_S
                 while True:
                     for note in db.notifies(timeout=FOREIGN_S):
                         if note.pid not in self._pool.pids:
                             yield _meant(note.payload, run_ids)
                     yield ()
+                    if time.monotonic() >= look_at:
+                        lengths = dict(self._read(LENGTHS, [*run_ids()]))
+                        yield [name for name in lengths if lengths[name] != known.get(name)]
+                        known, look_at = lengths, time.monotonic() + LOOK_S
         except psycopg.Error as error:
             raise self._pool.fault("read", error) from None
 

@@ -14,12 +14,13 @@ from mcp.server import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from detent.adapters.faces.answers import decide
-from detent.adapters.faces.replies import sound
+from detent.adapters.faces.replies import failure_text, sound, unreadable
 from detent.adapters.mcp.callers import call_message
 from detent.adapters.mcp.questions import answer_in, form_of
 from detent.core.chat.messages import FileContent, ImageContent, ResultPart, TextContent, ToolCall
 from detent.core.errors import DetentError
 from detent.core.run.events import CancelRequested
+from detent.core.run.outcomes import Failed
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
@@ -246,12 +247,16 @@ class _Following:
 
     async def _result(self) -> types.CallToolResult:
         try:
+            hosted = await self.serving.host.run(self.run_id)
+            if isinstance(outcome := hosted.run.outcome, Failed):
+                _, why = failure_text(outcome)
+                return _text_result(f"Run {self.run_id}: {why}", is_error=True)
             result = await self.serving.host.result(self.run_id)
         except RunNotFoundError:
             raise
         except DetentError as error:
-            return _text_result(f"Run {self.run_id} has failed: {error}", is_error=True)
-        if (await self.serving.host.run(self.run_id)).listed.agent in self.serving.behind:
+            return _text_result(f"Run {self.run_id}: {unreadable(error)}", is_error=True)
+        if hosted.listed.agent in self.serving.behind:
             return _of_tool(result)
         return _text_result(result.text or f"Run {self.run_id} has ended without an answer.")
 

@@ -76,8 +76,9 @@ class MCPToolset(Toolset):
     """The tools of an MCP server, over stdio, over streamable HTTP, or in this process.
 
     It connects at the begin of a ``with`` block, or when an agent warms up, and again when the
-    server has gone away; an agent looks at the beginning of each run what there is then. It serves
-    blocking and async agents at the same time: the connection lives in an event loop of its own.
+    server has gone away. What a server says of changes, by the protocol's notice, counts for the
+    next run; one that changes a tool and says nothing is found out when it is connected to again.
+    It serves blocking and async agents at the same time, in an event loop of its own.
     Whoever makes it closes it: by `close`, or by ``with``.
 
     What a server says of itself is a claim. Its results bear the label "untrusted"; its hints count

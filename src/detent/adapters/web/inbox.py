@@ -61,7 +61,8 @@ async def _questions(request: Request) -> dict[str, Any]:
     found = await host_of(request).pending(agent=agent, before=cursor_in(request), limit=RUNS)
     runs = {question.call.run_id for question in found}
     more = found[-1].cursor if len(runs) == RUNS else None
-    questions = [_with_fields(question) for question in found]
+    # RULE: what comes while the page is open stands below: no question takes the place of another
+    questions = [_with_fields(question) for question in sorted(found, key=lambda one: one.cursor)]
     held = [] if cursor_in(request) else await _held(host_of(request), agent, runs)
     mark = marked(found)
     return {"questions": questions, "held": held, "more": more, "agent": agent, "mark": mark}

@@ -139,7 +139,8 @@ def _judgements(
     if not anew and not any(isinstance(one, Judge) for owed in inner.values() for one in owed):
         return [], inner
     all_of_it = unjudged(spec, run)
-    seen, asked, taken = _seen_by(all_of_it, all_of_it), list[Judge](), set[str]()
+    let = _calls_let(all_of_it)
+    seen, asked, taken = _seen_by(all_of_it, all_of_it, let), list[Judge](), set[str]()
     for slot, binding in anew:
         name = slot.call.tool_name
         policy = spec.guards.get(name, unguarded)
@@ -155,24 +156,31 @@ def _judgements(
                 kept.append(effect)
             elif taken.isdisjoint(names := budgets_of(effect.policy)):
                 taken |= names
-                kept.append(evolve(effect, run=_seen_by(all_of_it, effect.run)))
+                kept.append(evolve(effect, run=_seen_by(all_of_it, effect.run, let)))
         left[ref] = tuple(kept)
     return asked, left
 
 
-def _seen_by(outer: Run[Any], run: Run[Any]) -> Run[Any]:
-    """A run as a policy sees it: with what all of `outer` has spent and called, but for what waits.
+def _seen_by(outer: Run[Any], run: Run[Any], calls: Counter[str]) -> Run[Any]:
+    """A run as a policy sees it: with what all of `outer` has spent, and the `calls` let there.
 
     RULE: whatever is no call of its own is one of agents inside: also of those around it, and
-    beside it. What waits for a policy is none yet, as it may not run.
+    beside it.
     """
-    elsewhere = _unjudged_calls(outer)
-    elsewhere.subtract(_unjudged_calls(run, is_deep=False))
-    own = run.tool_call_counts
-    names = {*outer.tool_call_counts, *outer.calls_inside}
-    counts = {name: outer.calls_of(name) - own.get(name, 0) - elsewhere[name] for name in names}
+    own, waiting = run.tool_call_counts, _unjudged_calls(run, is_deep=False)
+    counts = {name: count - own.get(name, 0) + waiting[name] for name, count in calls.items()}
     others = FrozenDict({name: count for name, count in counts.items() if count})
     return evolve_run(run, spent=outer.spent, calls_inside=others)
+
+
+def _calls_let(run: Run[Any]) -> Counter[str]:
+    """How many calls there are, by tool. What waits for a policy is none yet: it may not run.
+
+    RULE: it is counted once for all that are judged, who may be many agents beside each other.
+    """
+    waiting = _unjudged_calls(run)
+    names = {*run.tool_call_counts, *run.calls_inside}
+    return Counter({name: run.calls_of(name) - waiting[name] for name in names})
 
 
 def _unjudged_calls(run: Run[Any], *, is_deep: bool = True) -> Counter[str]:

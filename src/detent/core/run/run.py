@@ -300,7 +300,7 @@ class Run(Generic[S]):
     grants: tuple[Grant, ...] = ()
     given_up: int = 0
     nonce: str = ""
-    calls_inside: FrozenDict[str, int] = field(factory=FrozenDict)
+    calls_inside: FrozenDict[str, int] = EMPTY
     started_by: str | None = None
     labels: tuple[str, ...] = ()
     spent: Amounts = NOTHING

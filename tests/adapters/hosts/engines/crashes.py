@@ -199,8 +199,11 @@ def main(
     host: str = "all", rounds: str = "4", seed: str = "0", whats: str = ",".join(WHATS)
 ) -> None:
     """Play rounds, and say what came of them."""
+    ways = whats.split(",")
+    if not set(ways) <= set(WHATS):
+        sys.exit(f"the ways to die are {', '.join(WHATS)}; got {whats!r}")
     hosts = ("local", *ENGINES, *EFFECTS) if host == "all" else (host,)
-    bad = [matrix(one, int(rounds), int(seed), whats=whats.split(",")) for one in hosts]
+    bad = [matrix(one, int(rounds), int(seed), whats=ways) for one in hosts]
     sys.exit(any(bad))
 
 

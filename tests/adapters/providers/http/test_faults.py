@@ -109,12 +109,12 @@ FAULTS: Mapping[str, Fault] = {
         retryable=False,
     ),
     "gzip that grows": Fault(
-        json_play(gzip.compress(bytes(70_000_000)), 200, content_encoding="gzip"),
+        json_play(gzip.compress(bytes(70_000_000), 1), 200, content_encoding="gzip"),
         "bad_response",
         retryable=False,
     ),
     "error that grows": Fault(
-        json_play(gzip.compress(b" " * 70_000_000), 500, content_encoding="gzip"),
+        json_play(gzip.compress(b" " * 70_000_000, 1), 500, content_encoding="gzip"),
         "server",
         retryable=True,
     ),

@@ -108,6 +108,7 @@ class EngineHost(StoredHost):
     _way: EngineDriving | EffectsDriving
 
     async def _open(self, finder: Finder) -> EngineDriving | EffectsDriving:
+        faults = None
         if self._mode == "effects":
             every = Finder(self._journal, EveryRun(), self._legs.keys(), self._clock)
             looks = Looks(every, self._clock, self._look_s)
@@ -116,9 +117,10 @@ class EngineHost(StoredHost):
             looks = Looks(finder, self._clock, self._look_s)
             parts = (self._reading, self._channels, looks, self._wake, self._clock)
             self._way = self._driving = driving = EngineDriving(*parts)
+            faults = driving.faults
             await self._connect(driving.leg if self._works else None)
         look = self._way.look if self._works else looks.reached
-        looking = looks.for_ever(look, self._reading.sweep(self._clock).look)
+        looking = looks.for_ever(look, self._reading.sweep(self._clock, faults).look)
         self._looking = asyncio.create_task(looking, name="detent host")
         return self._way
 
