@@ -87,7 +87,7 @@ def test_a_right_program_is_accepted(checker: str, path: Path) -> None:
     ("checker", "said"),
     [("mypy", 'No overload variant of "Agent" matches'), ("pyright", '"max_agent_steps"')],
 )
-def test_a_wrong_option_is_told_as_the_tutorial_says(checker: str, said: str, found: Found) -> None:
+def test_a_wrong_option_is_told_as_the_tutorial_says(checker: str, said: str) -> None:
     """By its name, or by all forms that a call may have."""
     path = HERE / "fail" / "agent.py"
     lines = path.read_text(encoding="utf-8").splitlines()
