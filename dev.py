@@ -37,6 +37,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
+SOURCE = ROOT / "src" / "detent"
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(BIN / "python")
@@ -51,6 +52,8 @@ QUESTION = "Which two functions is a Detent agent made of, and what does each of
 FOR_RUN = frozenset({"cli", "local"})
 FOR_WORK = FOR_RUN | {"dev"}
 INTERRUPTED = 130
+WHERE = "from importlib.util import find_spec as find; print(getattr(find('detent'), 'origin', ''))"
+"""Prints which file the `detent` is that a Python imports."""
 TAIL_LINES = 15
 GOODBYE_S = 10
 SPACE_NEEDED_MB = 1000
@@ -316,7 +319,8 @@ def set_up(extras: frozenset[str]) -> None:
     """See to it that .venv holds the project, editable, with these extras.
 
     The stamp is taken away first and written last. Without it the set-up was never finished, and
-    with another fingerprint it is out of date; either way it starts afresh.
+    with another fingerprint it is out of date; either way it starts afresh. A copy of the project
+    that pip has put into .venv since makes way for src/: what is edited is what runs.
     """
     import tomllib
 
@@ -326,10 +330,14 @@ def set_up(extras: frozenset[str]) -> None:
         json.dumps((wanted, str(ROOT), sys.version, sys.base_prefix)).encode()
     ).hexdigest()
     stamped, *present = STAMP.read_text().split() if STAMP.exists() else [""]
-    if stamped == fingerprint and extras <= set(present):
+    is_whole = stamped == fingerprint and extras <= set(present)
+    if is_whole and imports_source():
         return
     require_space()
-    say("setting up .venv, which takes a minute or two, once")
+    if is_whole:
+        say(".venv does not take detent from src/: installing it again")
+    else:
+        say("setting up .venv, which takes a minute or two, once")
     if stamped == fingerprint:
         STAMP.unlink()
         extras |= set(present)
@@ -338,6 +346,14 @@ def set_up(extras: frozenset[str]) -> None:
     install(*pyproject["build-system"]["requires"])
     install("--no-build-isolation", "--editable", f"{ROOT}[{','.join(sorted(extras))}]")
     STAMP.write_text(" ".join([fingerprint, *sorted(extras)]))
+
+
+def imports_source() -> bool:
+    """Whether the `detent` of .venv is src/, whatever a PYTHONPATH would put before it."""
+    done = subprocess.run(
+        [PYTHON, "-I", "-c", WHERE], check=False, cwd=ROOT, capture_output=True, text=True
+    )
+    return Path(done.stdout.strip()) == SOURCE / "__init__.py"
 
 
 def install(*what: str) -> None:

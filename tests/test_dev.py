@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +26,7 @@ class Processes:
         self.venv = venv
         self.started: list[str] = []
         self.interrupt_at = ""
+        self.is_source_there = False
 
     def __call__(self, command: list[str]) -> None:
         """Do as `hidden` does, without a process."""
@@ -35,6 +37,7 @@ class Processes:
         if "--clear" in command:
             shutil.rmtree(self.venv, ignore_errors=True)
             self.venv.mkdir()
+        self.is_source_there |= "--editable" in command
 
 
 @pytest.fixture
@@ -61,6 +64,7 @@ def processes(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Processes:
     """What the script starts."""
     processes = Processes(dev.VENV)
     monkeypatch.setattr(dev, "hidden", processes)
+    monkeypatch.setattr(dev, "imports_source", lambda: processes.is_source_there)
     return processes
 
 
@@ -113,6 +117,41 @@ def test_more_is_added_to_what_is_there(dev: ModuleType, processes: Processes) -
     dev.set_up(dev.FOR_WORK)
     assert sum("--clear" in line for line in processes.started) == 1
     assert processes.started[-1].endswith("[cli,dev,local]")
+
+
+def test_a_copy_in_the_place_of_the_source_is_seen(
+    house: Path,
+    dev: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Otherwise what is run and tested is not what is edited: a real .venv is looked into."""
+    started: list[list[str]] = []
+
+    def hidden(command: list[str]) -> None:
+        started.append(command)
+        if "--clear" in command:
+            venv.create(dev.VENV)
+
+    monkeypatch.setattr(dev, "hidden", hidden)
+    monkeypatch.setenv("PYTHONPATH", str(house / "src"))  # makes no copy the source
+    (house / "src" / "detent").mkdir(parents=True)
+    (house / "src" / "detent" / "__init__.py").touch()
+    dev.set_up(dev.FOR_WORK)
+    (packages,) = dev.VENV.glob("[Ll]ib/**/site-packages")
+    (packages / "source.pth").write_text(str(house / "src"), encoding="utf-8")
+
+    started.clear()
+    dev.set_up(dev.FOR_WORK)
+    assert started == []
+
+    (packages / "source.pth").unlink()
+    (packages / "detent").mkdir()
+    (packages / "detent" / "__init__.py").touch()
+    dev.set_up(dev.FOR_RUN)
+    assert not any("--clear" in command for command in started)
+    assert started[-1][-2:] == ["--editable", f"{house}[cli,dev,local]"]
+    assert ".venv does not take detent from src/" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("moment", ["--clear", "hatchling", "--editable"])

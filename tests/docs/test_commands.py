@@ -84,6 +84,13 @@ def test_the_commands_of_a_page_are_there(page: Path) -> None:
     assert {name for name in OF_DEV.findall(text) if f'    "{name}": {name},' not in DEV} == set()
 
 
+def test_no_page_puts_a_copy_of_the_project_into_its_own_environment() -> None:
+    """`dev.py` has that, for what is edited: who follows the pages from the top keeps it so."""
+    copies = re.compile(r"pip install (?!-e )[\"']?\.(?![\w.])")
+    wrong = [page.name for page in PAGES if copies.search(page.read_text(encoding="utf-8"))]
+    assert wrong == []
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [

@@ -83,6 +83,19 @@ def test_a_right_program_is_accepted(checker: str, path: Path) -> None:
     assert known - errors.keys() == set(), "it is right by now: take the mark away"
 
 
+@pytest.mark.parametrize(
+    ("checker", "said"),
+    [("mypy", 'No overload variant of "Agent" matches'), ("pyright", '"max_agent_steps"')],
+)
+def test_a_wrong_option_is_told_as_the_tutorial_says(checker: str, said: str) -> None:
+    """By its name, or by all forms that a call may have."""
+    path = HERE / "fail" / "agent.py"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    number = next(at for at, line in enumerate(lines, start=1) if "max_agent_steps" in line)
+    assert said in found(checker, path)[number]
+    assert "says `No overload variant" in (ROOT / "docs/tutorial/state.md").read_text()
+
+
 @pytest.mark.parametrize("checker", CHECKERS)
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
 def test_each_mistake_is_found(checker: str, path: Path) -> None:

@@ -157,8 +157,106 @@ def test_without_a_terminal_nothing_hangs_and_nothing_is_written(
 
     assert result.exit_code == 0, result.output
     assert "At 80." in result.output
-    assert "--yes writes the answer without asking" in result.output
+    assert "no terminal to ask at, --yes writes it without asking:" in result.output
     assert not (folder / "answer.md").exists()
+
+    words = shlex.split(result.output.rstrip().splitlines()[-5])
+    written = CliRunner().invoke(main, words[words.index("run") :])
+
+    assert (written.exit_code, "answer   answer.md" in written.output) == (0, True), written.output
+    assert (folder / "answer.md").read_text() == "At 80.\n\nSources:\n\nNone was read.\n"
+
+
+def test_an_answer_that_the_model_did_not_ask_to_write_is_written(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """--yes says that it is to be in a file, whichever way the model gave it."""
+    script = [*SCRIPT[:2], {"content": "At 80."}]
+
+    result = CliRunner().invoke(main, ["run", "How hot?", "--yes", *model(script)])
+
+    assert result.exit_code == 0, result.output
+    assert "answer   answer.md" in result.output
+    assert (folder / "answer.md").read_text() == "At 80.\n\nSources:\n\n* tea.md\n"
+
+
+def test_who_sits_at_a_terminal_is_told_why_nothing_was_written(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """They were asked nothing."""
+    arguments = ["run", "How hot?", *model([{"content": "At 80."}])]
+    shown, code = at_terminal(arguments, folder, b"", until=b"seconds")
+
+    assert code == 0, shown
+    assert "above; the model did not ask to write it to a file, --yes writes it" in shown
+
+
+def test_a_run_that_has_ended_shows_its_answer(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """Without a model: none is named here that could answer."""
+    asked = CliRunner().invoke(main, ["run", "How hot?", "--yes", *model(SCRIPT)])
+    assert asked.exit_code == 0, asked.output
+    (folder / "answer.md").unlink()
+
+    again = CliRunner().invoke(main, ["run", "--resume", "last", "--model", "nobody:knows"])
+    assert again.exit_code == 0, again.output
+    assert "At 80 degrees." in again.output
+    assert "answer   above; the run has written it to a file" in again.output
+    assert "seconds" not in again.output
+    assert not (folder / "answer.md").exists()
+
+    told = CliRunner().invoke(main, ["run", "--resume", "last", "--json"])
+    assert json.loads(told.stdout)["answer"] == "At 80 degrees."
+
+
+def test_a_run_that_ended_by_its_steps_shows_its_answer(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """So many steps need not be allowed again."""
+    script = [*SCRIPT[:2], {"content": "80 degrees, says tea.md."}]
+    asked = CliRunner().invoke(main, ["run", "How hot?", "--max-steps", "2", *model(script)])
+    assert asked.exit_code == 0, asked.output
+
+    again = CliRunner().invoke(main, ["run", "--resume", "last"])
+
+    assert again.exit_code == 0, again.output
+    assert "80 degrees, says tea.md." in again.output
+
+
+def test_a_question_beside_a_run_to_go_on_with_is_refused(
+    folder: Path,
+    model: Callable[[Sequence[Message]], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody would answer it. One that a script has set up is not meant."""
+    arguments = model([{"content": "At 80."}])
+    assert CliRunner().invoke(main, ["run", "How hot?", *arguments]).exit_code == 0
+
+    refused = CliRunner().invoke(main, ["run", "And?", "--resume", "last"])
+    assert refused.exit_code == 2
+    assert "leave QUESTION out" in refused.output
+    assert "detent chat" in refused.output
+
+    monkeypatch.setenv("DETENT_QUESTION", "And?")
+    assert CliRunner().invoke(main, ["run", "--resume", "last"]).exit_code == 0
+
+
+def test_why_a_tool_failed_is_said_in_full(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """Behind the arguments, which stand there already, it would be off the screen."""
+    long = "We open at nine. " * 20
+    script = [calls("write_answer", answer=long), {"content": "At nine."}]
+
+    result = CliRunner().invoke(main, ["run", "When?", "--yes", *model(script)])
+    shown = CliRunner().invoke(main, ["runs", "list", "--json"])
+    run_id = json.loads(shown.stdout)["runs"][0]["run_id"]
+    looked = CliRunner().invoke(main, ["runs", "show", run_id])
+
+    fault = "ValueError: nothing was read yet: read the file that has the answer first"
+    assert f"  failed: {fault}" in result.output
+    assert f": {fault}\n" in looked.output
 
 
 @pytest.mark.parametrize(("typed", "written"), [(b"y\n", True), (b"n\nnot now\n", False)])
@@ -219,6 +317,35 @@ def test_when_the_model_gives_no_answer_it_is_said_how_to_go_on(
     assert again.exit_code == 0, again.output
     assert "sources  tea.md" in again.output
     assert (folder / "answer.md").read_text().startswith("At 80 degrees.")
+
+
+@pytest.mark.parametrize("by", ["option", "variable", "key in the URL"])
+def test_a_server_that_got_no_key_is_told_as_such(
+    by: str, folder: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment's key goes to the server that the environment names, and to no other."""
+    keys: list[str | None] = []
+
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        keys.append(handler.headers["Authorization"])
+        handler.send_response(401)
+        handler.send_header("content-length", "0")
+        handler.end_headers()
+
+    url = serve(refuse)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    if by == "variable":
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+    named = {"option": url, "key in the URL": f"{url}?key=k"}.get(by)
+    options = [] if named is None else ["--base-url", named]
+
+    result = CliRunner().invoke(main, ["run", "How hot?", "--model", "openai:x", *options])
+
+    assert result.exit_code == 1
+    assert keys == ["Bearer sk-x" if by == "variable" else None]
+    why = "no key was sent: OPENAI_API_KEY goes to api.openai.com and to the server that"
+    assert (why in result.output) == (by == "option")
+    assert ("check the API key" in result.output) == (by != "option")
 
 
 def test_a_chat_remembers_what_was_said(
@@ -475,7 +602,7 @@ def test_a_program_reads_the_outcome_as_json(
     assert told.pop("run_id")
     assert told.pop("seconds") >= 0
     assert told == {
-        "answer": None,
+        "answer": "At 80 degrees.",
         "exit_reason": "write_answer",
         "written": "answer.md",
         "sources": ["tea.md"],
@@ -605,7 +732,7 @@ def test_a_run_to_go_on_with_is_named_by_its_beginning(
     again = CliRunner().invoke(main, ["run", "--resume", kept.run_id[:5], "--yes", *model(SCRIPT)])
     none = CliRunner().invoke(main, ["run", "--resume", "nothing", *model(SCRIPT)])
 
-    assert f"going on with {kept.run_id}" in again.output
+    assert f"run {kept.run_id} has ended" in again.output
     assert none.exit_code == 5
     assert "there is no run 'nothing'" in none.output
     assert "detent runs list shows those" in none.output

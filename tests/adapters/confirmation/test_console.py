@@ -320,6 +320,24 @@ def test_a_line_that_is_wrapped_cannot_pass_for_another(
     assert max(len(row) + row.count("漢") for row in shown.splitlines()) <= 40
 
 
+@pytest.mark.parametrize("columns", [30, 40, 74])
+@pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])
+def test_on_a_narrow_terminal_each_row_has_the_mark_and_ends_with_a_word(
+    ui: SimpleConsoleUI, columns: int, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the choices as well: what a terminal makes of a long row has no mark."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    terminal.will_type("y\n")
+    call = evolve(PAYING, reason="an amount of so much needs the confirmation of a human")
+    with terminal.attached():
+        ui.get_user_decision(call)
+
+    rows = plain(terminal.shown("odify: ")).lstrip("\n").splitlines()
+    assert all(row[0] in "▌▛▙" and len(row) <= columns for row in rows)
+    words = {word for row in rows for word in row.split()}
+    assert {"confirmation", "[r]emember", "[m]odify:"} <= words
+
+
 def test_tabs_and_lines_stay_readable() -> None:
     """Ordinary text is left alone."""
     assert escape_control("a\tb\nc é 漢") == "a\tb\nc é 漢"

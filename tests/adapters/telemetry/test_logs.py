@@ -230,6 +230,7 @@ def test_a_run_that_stops_for_a_human_warns(caplog: pytest.LogCaptureFixture) ->
 
     (line,) = caplog.records
     text = "run r: waits for a human to decide about: pay; see agent.pending('r')"
+    text += ", `detent runs pending` or the inbox"
     assert (line.levelname, line.getMessage()) == ("WARNING", text)
     assert [call.tool_name for call in result.pending] == ["pay"]
     assert "waits for a human: pay" in repr(result)

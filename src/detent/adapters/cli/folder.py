@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -22,7 +22,10 @@ from detent.core.run.events import ToolReturned
 from detent.core.run.run import Run
 from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import Tool
+from detent.ports.results import AgentResult
 
+WRITE = "write_answer"
+"""The tool by which the model writes its answer to a file."""
 SUFFIXES = frozenset(
     {".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"}
 )
@@ -141,6 +144,25 @@ def calculate(expression: Annotated[str, "numbers and + - * / and brackets"]) ->
     return f"{evaluate(expression):.12g}"
 
 
+def write_to(target: Path, answer: str, sources: Iterable[str]) -> None:
+    """Write an answer to a file, with the files that it is from."""
+    listed = "".join(f"* {name}\n" for name in sources) or "None was read.\n"
+    target.write_text(f"{answer.rstrip()}\n\nSources:\n\n{listed}", encoding="utf-8")
+
+
+def answer_of(result: AgentResult[Research]) -> str:
+    """What the model has answered: its last text, or what it has written to the file."""
+    if result.text:
+        return result.text
+    written = [
+        call
+        for message in result.messages
+        for call in message.tool_calls
+        if call.tool_name == WRITE and result.exit_reason == WRITE
+    ]
+    return str(written[-1].arguments.get("answer", "")) if written else ""
+
+
 def answer_writer(target: Path) -> Tool:
     """The tool that writes the answer to `target`, with its sources; that ends the agent's work."""
 
@@ -152,8 +174,7 @@ def answer_writer(target: Path) -> Tool:
         seen = sources or found  # a search shows the lines themselves
         if not seen:
             raise ValueError("nothing was read yet: read the file that has the answer first")
-        listed = "".join(f"* {name}\n" for name in seen)
-        target.write_text(f"{answer.rstrip()}\n\nSources:\n\n{listed}", encoding="utf-8")
+        write_to(target, answer, seen)
         return f"Written to {target}."
 
     return create_tool_from_function(
@@ -198,7 +219,7 @@ def answer_now(effect: AskModel, run: Run[Any]) -> AskModel | None:
     again = sum(result.text == TOLD_BEFORE for result in _results_since_question(run))
     if again < TIMES_TOLD:
         return None
-    return evolve(effect, tools=tuple(tool for tool in effect.tools if tool.name == "write_answer"))
+    return evolve(effect, tools=tuple(tool for tool in effect.tools if tool.name == WRITE))
 
 
 def _results_since_question(run: Run[Any]) -> Iterator[ToolCallResult]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +18,23 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from detent.adapters.cli.folder import Research
+from detent.adapters.cli.folder import Research, answer_of
 from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ToolCallResult
+from detent.core.tools.wording import tool_raised
 from detent.ports.chat import StreamingChunk
 from detent.ports.results import AgentResult
 
 RESULT_LINES = 4
+FAULT_MAX = 2_000
+RAISED = re.compile(
+    re.escape(tool_raised("NAME", {}, "ERROR"))
+    .replace("NAME", ".*?")
+    .replace(re.escape("{}"), r"\{.*?\}")
+    .replace("ERROR", "(.*)"),
+    re.DOTALL,
+)
+"""What a model is told of a tool that raised: its group is the error alone."""
 
 
 def put(console: Console, text: str, style: str = "", end: str = "\n") -> None:
@@ -33,6 +44,18 @@ def put(console: Console, text: str, style: str = "", end: str = "\n") -> None:
     """
     plain = escape_control(text, console.encoding)
     console.print(plain, style=style, end=end, markup=False, highlight=False, soft_wrap=True)
+
+
+def fault_of(told: str) -> str:
+    """What went wrong, of what a model is told of it: the call's arguments are shown already.
+
+    >>> fault_of("Failed to invoke Tool `pay` with parameters {'n': 1}. Error: OSError: no")
+    'OSError: no'
+    >>> fault_of("Tool 'pay' gave no answer within 3 s")
+    "Tool 'pay' gave no answer within 3 s"
+    """
+    found = RAISED.fullmatch(told)
+    return found[1] if found else told
 
 
 @define
@@ -60,10 +83,16 @@ class Show:
 
     def _result(self, result: ToolCallResult) -> None:
         self._line()
+        if result.error:  # cut short, it would not say what is to be done
+            fault = fault_of(result.text)
+            left, shown = len(fault) - FAULT_MAX, "\n  ".join(fault[:FAULT_MAX].splitlines())
+            more = f" … {left:,} more characters" if left > 0 else ""
+            self._put(f"  failed: {shown}{more}\n", "red")
+            return
         lines = result.text.splitlines()
         wide = max(20, min(110, self.console.width - 3))
         for line in lines[:RESULT_LINES]:
-            self._put(f"  {line[:wide]}\n", "red" if result.error else "dim")
+            self._put(f"  {line[:wide]}\n", "dim")
         if len(lines) > RESULT_LINES:
             self._put(f"  … {len(lines) - RESULT_LINES} more lines\n", "dim")
 
@@ -99,7 +128,7 @@ def outcome(
     """The end of a run, for programs."""
     return {
         "run_id": result.run_id,
-        "answer": result.text,
+        "answer": answer_of(result) or None,
         "exit_reason": result.exit_reason,
         "written": None if written is None else str(written),
         "sources": list(result.state.sources),
@@ -111,19 +140,24 @@ def outcome(
 
 
 def summary(
-    console: Console, result: AgentResult[Research], seconds: float, written: Path | None
+    console: Console, result: AgentResult[Research], place: str, seconds: float | None
 ) -> None:
-    """The end of a run: where the answer is, what it rests on, what it cost."""
+    """The end of a run: the place of the answer, what it rests on, what it cost.
+
+    `seconds` is None for a run that had ended before.
+    """
     state = result.state
     names = ", ".join(state.sources) or f"none read; found: {', '.join(state.found) or 'none'}"
     used = result.token_usage
     console.rule(style="dim")
     rows = {
-        "answer": str(written) if written else "above; it was not written to a file",
+        "answer": place,
         "sources": names,
         "steps": f"{result.step_count} (ended by {result.exit_reason or 'waiting for a decision'})",
         "tokens": f"{used.input_tokens:,} read, {used.output_tokens:,} written",
-        "seconds": f"{seconds:.1f}",
+        "seconds": "" if seconds is None else f"{seconds:.1f}",
     }
     for name, text in rows.items():
+        if not text:
+            continue
         put(console, f"{name:8} {text}")

@@ -38,7 +38,7 @@ LINES, WIDTH = 12, 1000
 """An argument with more lines or characters is shortened, until the human wants to see it all."""
 
 NAME_WIDTH = 30
-"""A tool's name with more characters is shortened in the line that asks: it must not wrap there."""
+"""A tool's name with more characters is shortened where it is asked about: it takes one row."""
 
 BAR = "    | "
 NOT_GIVEN = object()
@@ -85,7 +85,7 @@ class SimpleConsoleUI(Described):
         with ONE_AT_A_TIME:
             self.show(pending, whole=False)
             name = json.dumps(pending.tool_name[:NAME_WIDTH], ensure_ascii=False)[1:-1]
-            prompt = f"{mark(_encoding())} {CHOICES.format(escape_control(name))}"
+            prompt = _barred(CHOICES.format(name))
             while True:
                 # Right before each reading: "y" is typed by one who has the whole question before
                 # them, also the second time, when they have asked for all of it.
@@ -338,18 +338,31 @@ def _is_deep(value: object) -> bool:
 def _barred(text: str, before: str = "", *, frame: int = 0) -> str:
     """Text for the screen, each row marked and further ones barred: none passes for one of ours.
 
-    Also those that a terminal, with a `frame` around it, would make of a long line. A frame has
-    the mark already.
+    Also those that a terminal, with a `frame` around it, would make of a long line: they end
+    where a word does. A frame has the mark already.
     """
     start = "" if frame else f"{mark(_encoding())} "
     columns = get_terminal_size().columns - frame - 1
     indent = len(start) + bool(start)  # the mark may be drawn two columns wide
     rows, used = [""], indent
     for char in escape_control(text, _encoding()).expandtabs():
-        used += 2 if east_asian_width(char) in "WFA" else 1
-        if char == "\n" or used > columns:
-            rows.append("")
-            used = indent + len(BAR) + 1
+        if char == "\n" or used + _columns(char) > columns:
+            word = "" if char in " \n" else _last_word(rows[-1])
+            rows[-1] = rows[-1].removesuffix(word)
+            rows.append(word)
+            used = indent + len(BAR) + _columns(word)
         if char != "\n":
             rows[-1] += char
+            used += _columns(char)
     return before + start + f"\n{start}{BAR}".join(rows)
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal it takes, or may take."""
+    return sum(2 if east_asian_width(char) in "WFA" else 1 for char in text)
+
+
+def _last_word(row: str) -> str:
+    """What of a full row can go on in the next one; nothing of one that is a single word."""
+    before, _, word = row.rpartition(" ")
+    return word if before.strip() else ""

@@ -85,6 +85,7 @@ def log_waiting(run_id: str, pending: Sequence[PendingCall]) -> None:
     """Warn that a run has stopped, as calls wait for humans: nothing more happens by itself."""
     names = ", ".join(dict.fromkeys(call.tool_name for call in pending))
     text = f"waits for a human to decide about: {names}; see agent.pending({run_id!r})"
+    text += ", `detent runs pending` or the inbox"
     fields = {"run_id": run_id, "turn": pending[0].turn, "agents": pending[0].agents}
     _emit(logging.WARNING, f"run {run_id}: {text}", fields)
 

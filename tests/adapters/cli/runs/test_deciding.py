@@ -31,11 +31,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def decide(
-    folder: Path, early: bytes, late: bytes, *, stdout: Path | None = None
+    folder: Path, early: bytes, late: bytes, *way: str, stdout: Path | None = None
 ) -> tuple[str, int]:
     """What a person sees who types before and after they are asked, and the exit code."""
     ours, theirs = pty.openpty()
-    words = ("runs", "decide", "order-1", "--confirm", "--app", "the_desk:agent")
+    way = way or ("--confirm",)
+    words = ("runs", "decide", "order-1", *way, "--app", "the_desk:agent")
     os.write(ours, early)
     with (stdout or Path(os.devnull)).open("wb") as elsewhere:
         program = subprocess.Popen(
@@ -90,6 +91,16 @@ def test_a_terminal_shows_what_waits_and_asks(folder: Path, key: bytes, code: in
 
     assert "amount = 5" in seen[: seen.index("Is it about this?")]
     assert (ended, waits(folder)) == (code, code != 0)
+
+
+def test_a_changed_call_is_asked_about_by_its_changes(folder: Path) -> None:
+    """A yes is to them, and not to what stands above."""
+    seen, code = decide(folder, b"", b"y\n", "--modify", '{"amount": 3}')
+
+    assert "amount = 5" in seen
+    asked = "Is it about this, to run with " + '{"amount": 3, "pin": "********"} instead? [y/N]'
+    assert asked in seen
+    assert (code, waits(folder)) == (0, False)
 
 
 def test_the_question_stands_where_it_is_answered(folder: Path) -> None:

@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from detent import (
     Agent,
     AgentTool,
+    AlwaysAskPolicy,
     ChatGeneratorError,
     ChatMessage,
     Limits,
@@ -33,7 +34,7 @@ from detent.adapters.cli.main import main
 from detent.adapters.cli.runs.hints import note_place, place_words
 from detent.adapters.cli.runs.views import tree
 from detent.adapters.stories.story import Call, Story, Turn
-from detent.approvals import verify_audit
+from detent.approvals import WithQuestionOptions, verify_audit
 from detent.journals import (
     AuditedJournal,
     DirectoryJournal,
@@ -324,6 +325,26 @@ def test_pending_shows_what_waits(path: str, monkeypatch: pytest.MonkeyPatch) ->
     assert "Nobody is waited for in " in call("pending", "talk").stderr
 
 
+@pytest.mark.parametrize("reveals", [(), ("account",)])
+def test_pending_shows_of_the_state_what_the_policy_reveals(
+    reveals: tuple[str, ...], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And its help promises no more."""
+    options: dict[str, Any] = {
+        "tools": [pay_from],
+        "state_schema": {"account": {"type": str}},
+        "confirmation_strategies": {"pay": WithQuestionOptions(AlwaysAskPolicy(), reveals=reveals)},
+    }
+    agent = clerk(SQLiteJournal(path), said(ToolCall("pay", {"amount": 5})), **options)
+    agent.run("Pay", run_id="state-1", raise_at_break_point=False, account="savings")
+
+    shown = call("pending", "state-1", "--app", app(monkeypatch, **options)).stdout
+
+    assert ('account = "savings"  (from the state)' in shown) == bool(reveals)
+    text = " ".join(call("pending", "--help").stdout.split())
+    assert "what the state fills in as far as the policy reveals it" in text
+
+
 def test_what_a_tool_has_said_before_is_said_by_it(path: str) -> None:
     """A result is kept without a role."""
     talker = clerk(SQLiteJournal(path), ToolCall("look", {"q": "Bob"}), "one", "two")
@@ -393,10 +414,59 @@ def test_the_commands_that_are_named_find_the_same_store_and_code(
 def test_a_password_in_the_place_of_a_store_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hint is for a terminal that others may see."""
     with click.Context(main) as ctx:
-        ctx.params["app"] = None
         ctx.set_parameter_source("store", ParameterSource.COMMANDLINE)
         note_place(ctx, {"store": "postgresql://me:secret@db/runs"})
-        assert place_words(app=True) == " --store 'postgresql://***@db/runs'"
+        assert place_words() == " --store 'postgresql://***@db/runs'"
+
+
+@pytest.mark.parametrize("by", ["option", "variable"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("show", "fine-1"),
+        ("watch", "fine-1"),
+        ("pending", "fine-1"),
+        ("cancel", "fine-1"),
+        ("send", "fine-1", "and milk"),
+        ("diff", "fine-1", "fine-1"),
+        ("export", "fine-1"),
+        ("verify", "fine-1"),
+        ("backup", "copy.db"),
+        ("clean", "--older-than", "1d"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_finds_the_store_of_the_agents(
+    words: tuple[str, ...], by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each looks where the one before it has found something, also one that needs no code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DETENT_STATE_DIR", str(tmp_path / "elsewhere"))
+    store = SQLiteJournal("library.db")
+    begin(store, "fine-1", said(PAY))
+    module = types.ModuleType("the_library")
+    vars(module)["app"] = clerk(store)
+    monkeypatch.setitem(sys.modules, "the_library", module)
+    if by == "variable":
+        monkeypatch.setenv("DETENT_APP", "the_library:app")
+    place = ("--app", "the_library:app") if by == "option" else ()
+    limits = ("--until-waiting", "--timeout", "0") if words[0] == "watch" else ()
+
+    shown = call(*words, *place, *limits)
+    missing = call("show", "none", *place, code=5)
+
+    assert not (tmp_path / "elsewhere").exists()
+    where = " --app the_library:app" if by == "option" else ""
+    assert f"detent runs list{where} shows those" in missing.stderr
+    if words[0] in {"list", "show", "export"}:
+        assert "fine-1" in shown.output
+
+
+@tool(name="pay", inputs_from_state={"account": "account"})
+def pay_from(amount: int, account: str) -> str:
+    """Pay from an account."""
+    return f"paid {amount} from {account}"
 
 
 @tool(name="pay")

@@ -63,6 +63,21 @@ def test_the_timeline_is_to_scale(path: str) -> None:
     assert "wait: pay" in call("show", "order-1", "--view", "timeline").stdout
 
 
+def test_a_tool_is_drawn_at_work_until_its_outcome_was_asked_for(path: str) -> None:
+    """Its process was killed: it did not work while a human was waited for."""
+    store = SQLiteJournal(path)
+    story = story_of("order-1", store.read("order-1"))
+    assert story is not None
+    story.began_at, story.last_at = 0.0, 100.0
+    paid = story.turns[0].calls[1]
+    paid.began_at, paid.asked_at, paid.decided_at, paid.ended_at = 0.0, 25.0, 100.0, 100.0
+
+    lines = [text for text, _ in timeline(story, 80, lambda text: True)]
+
+    assert next(line for line in lines if line.startswith("pay ")).endswith("25 s")
+    assert next(line for line in lines if line.startswith("wait: pay")).endswith("1.2 min")
+
+
 def test_hostile_texts_steer_no_terminal(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the model, of tools, of users, in ids, names, reasons and errors: all are escaped."""
 

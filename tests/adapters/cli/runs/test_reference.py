@@ -25,6 +25,9 @@ def reference() -> str:
     parts += [SERVE.strip(), _help(main.commands["serve"], "detent serve")]
     parts += [MCP.strip(), _help(main.commands["mcp"], "detent mcp")]
     parts += [ACP.strip(), _help(main.commands["acp"], "detent acp")]
+    parts += [RUN.strip()]
+    for name in ("run", "chat", "models"):
+        parts += [f"## {name}", _help(main.commands[name], f"detent {name}")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -56,6 +59,14 @@ ACP = """
 
 An agent for an editor. How it is used is told in
 [Put an agent into an editor: ACP](../how-to/acp.md).
+"""
+
+
+RUN = """
+# detent run, chat and models
+
+An agent that answers about a folder of text files, once or line by line, and the models that it
+may have. Its runs are runs as all others: `detent runs list` shows them.
 """
 
 

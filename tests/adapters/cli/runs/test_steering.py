@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import types
@@ -36,12 +37,34 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (asked,) = document("pending", "order-1", "--app", the_app)["pending"]
     assert f"if it is about this, say so: --digest {asked['digest'][:12]}" in refused
     seen = ("--digest", asked["digest"][:12])
-    assert "digest" not in call("decide", "order-1", "--confirm", *seen, "--app", the_app).output
+    short = ("--digest", asked["digest"][:7])
+    told = call("decide", "order-1", "--confirm", *short, "--app", the_app, code=REFUSED).output
+    assert f"--digest {asked['digest'][:7]} is too short: 8 characters say" in told
+    decided = call("decide", "order-1", "--confirm", *seen, "--app", the_app).output
+    assert "digest" not in decided
+    assert f"or by detent runs resume order-1 --app {the_app}; 0 calls still wait" in decided
     assert document("show", "order-1")["turns"][0]["calls"][1]["said"] == ["confirmed by ada"]
     ended = document("resume", "order-1", "--app", the_app)
 
     assert (ended["exit_reason"], ended["text"]) == ("text", "Paid.")
     assert document("show", "order-1")["status"] == "done"
+    assert call("resume", "order-1", "--app", the_app).stdout.startswith("Paid.\n")
+
+
+def test_a_model_that_gives_no_answer_is_asked_again_by_the_command_that_is_named(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `detent run` names it."""
+    failed = ChatGeneratorError(ModelFailure("server", "500: no"))
+    the_app = app(monkeypatch, failed)
+    call("decide", "order-1", "--confirm", "--unseen", "--app", the_app)
+    told = call("resume", "order-1", "--app", the_app, code=1).stderr
+    assert "500: no" in told
+    assert f"to ask the model again:\n  detent runs resume order-1 --app {the_app}\n" in told
+
+    words = shlex.split(told.splitlines()[-1])
+    app(monkeypatch, said(text="Paid."))
+    assert "Paid." in call(*words[2:]).stdout
 
 
 def test_a_yes_is_to_the_question_that_was_seen(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,6 +169,13 @@ def test_the_message_says_what_to_do_next() -> None:
     assert failure.message == "401 Unauthorized: no key (check the API key and what it may do)"
 
 
+def test_where_no_key_was_sent_none_is_to_be_checked() -> None:
+    """The remedy is to send one; no other failure has to do with it."""
+    told = failure_of_status(401, {}, b'{"error": {"message": "no"}}', "no key was sent: …")
+    assert told.message == "401 Unauthorized: no (no key was sent: …)"
+    assert "key" not in failure_of_status(404, {}, b"", "no key was sent: …").message
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [

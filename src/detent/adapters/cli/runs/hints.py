@@ -18,18 +18,15 @@ def note_place(ctx: click.Context, options: Mapping[str, object]) -> None:
     ctx.meta[PLACE] = options
 
 
-def place_words(*, app: bool = False) -> str:
-    """The options that were typed and say where the runs are, with ``--app`` the code as well.
+def place_words() -> str:
+    """The options that were typed and say where the runs are, and their agents' code.
 
     What a variable says, the next command is told by it, too. A key in a URL is not shown.
     """
     ctx = click.get_current_context()
-    options = dict(ctx.meta.get(PLACE, {}))
-    if app:
-        options["app"] = ctx.params.get("app")
     typed = [
         f" --{name.replace('_', '-')} {shlex.quote(without_secrets(str(value)))}"
-        for name, value in options.items()
+        for name, value in ctx.meta.get(PLACE, {}).items()
         if value and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
     return "".join(typed)

@@ -117,8 +117,8 @@ def pending(
 ) -> None:
     """Show which calls wait for a human, of one run or of all.
 
-    With --app or --host: also the arguments that are left out, what the state fills in and the
-    policy reveals, and the digest that a decision carries.
+    With --app or --host: also the arguments that are left out, what the state fills in as far as
+    the policy reveals it, and the digest that a decision carries.
     """
     if run_id is None and isinstance(store, RemoteHost):
         found = [_of_host(question) for question in store.pending(limit)]
@@ -165,7 +165,7 @@ def _put_pending(
         say(f"Nobody is waited for in {name_of(store)}.")
     put_lines([line for question in found for line in _question(question)])
     if found:
-        run_id, where = shlex.quote(found[0]["run_id"]), place_words(app=True)
+        run_id, where = shlex.quote(found[0]["run_id"]), place_words()
         ways = "--confirm, or --reject, --modify JSON, --respond TEXT"
         if digest := found[0].get("digest"):
             seen = f"--digest {digest[:DIGEST_SHOWN]}"
@@ -199,7 +199,7 @@ def _way_to_ask_anew(run_id: str, store: Journal) -> str:
     """How a run is made to ask by the tools that are here: a command, where no host does it."""
     if isinstance(store, RemoteHost):
         return "the host does it, look again in a moment"
-    return f"detent runs resume {shlex.quote(run_id)}{place_words(app=True)}"
+    return f"detent runs resume {shlex.quote(run_id)}{place_words()}"
 
 
 def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any]]:

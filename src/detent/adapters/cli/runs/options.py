@@ -27,14 +27,20 @@ def _store(ctx: click.Context, param: click.Parameter, value: str | None) -> Jou
     """The store, or the host in its place; while a shell completes, its URL."""
     if ctx.resilient_parsing:
         return value
-    options = {"store": value, "host": ctx.params.get("host")}
-    note_place(ctx, {**options, "token_file": ctx.params.get("token_file")})
+    names = ("host", "token_file", "app")
+    note_place(ctx, {"store": value, **{name: ctx.params.get(name) for name in names}})
+    app = ctx.params.get("app")
+    if any(isinstance(option, StoreApp) for option in ctx.command.params):
+        del ctx.params["app"]  # the command itself has no use for it
     is_said = ctx.get_parameter_source("store") is ParameterSource.COMMANDLINE
     if (host := _host_of(ctx, is_said=is_said)) is not None:
         return host
-    app = ctx.params.get("app")
     own = journal_of_app(app) if app and not value else None
     return store_at(value or own_store()) if own is None else own
+
+
+class StoreApp(click.Option):
+    """``--app`` of a command that needs no code: it says no more than where the runs are."""
 
 
 def _host_of(ctx: click.Context, *, is_said: bool) -> RemoteHost | None:
@@ -85,7 +91,13 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 
 def store_option(command: F) -> F:
-    """``--store``: which store; the command is given it as `store`."""
+    """``--store``: which store; the command is given it as `store`.
+
+    ``--app`` may name the store of its agents, also where the command needs no code of theirs.
+    """
+    known: list[click.Parameter] = getattr(command, "__click_params__", [])
+    if all(option.name != "app" for option in known):
+        command = app_option(command, StoreApp, "The agents whose store is meant.")
     return click.option(
         "--store",
         "store",
@@ -130,12 +142,15 @@ def json_option(command: F) -> F:
     )(command)
 
 
-def app_option(command: F) -> F:
+def app_option(
+    command: F, kind: type[click.Option] = click.Option, text: str = "Where the agent's code is."
+) -> F:
     """``--app``: where the agent's code is."""
     return click.option(
         "--app",
+        cls=kind,
         metavar="MODULE:NAME",
         envvar="DETENT_APP",
         is_eager=True,  # the store may be that of its agents
-        help="Where the agent's code is.",
+        help=text,
     )(command)

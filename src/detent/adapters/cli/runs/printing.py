@@ -82,8 +82,13 @@ def moment(at: float) -> str:
 
 def short(text: str, length: int = 100) -> str:
     """A text in one line, and not too long."""
-    line = " ".join(text.split())
+    line = one_line(text)
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def one_line(text: str) -> str:
+    """A text in one line, however long."""
+    return " ".join(text.split())
 
 
 def say(text: str) -> None:

@@ -42,7 +42,7 @@ from detent.adapters.drivers.progress import ENDED
 from detent.adapters.journals.audited import CHAIN
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import SEALED, Story
-from detent.adapters.system.terminal import drop_typed_keys
+from detent.adapters.system.terminal import drop_typed_keys, escape_control
 from detent.core.chat.messages import ChatMessage
 from detent.core.codec.json_text import read_json
 from detent.core.codec.own_values import dump
@@ -51,6 +51,7 @@ from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Failed
 from detent.core.tools.masking import MASK, masked
 from detent.core.values.frozen import thaw
+from detent.ports.chat import ChatGeneratorError
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.listing import Listing
 from detent.ports.pending import PendingCall
@@ -59,6 +60,7 @@ from detent.ports.results import AgentResult
 DIGEST_LEAST = 8
 """With so many characters nobody hits upon another question: its run's nonce is in the digest."""
 
+ABOUT_THIS = "Is it about this?"
 TRIES = 20
 """So often what somebody says is written again, while others write to the same run."""
 
@@ -74,7 +76,7 @@ TRIES = 20
 @click.option("--respond", metavar="TEXT", help="Answer in the tool's place.")
 @click.option("--reason", metavar="TEXT", help="For the model, with --reject and --modify.")
 @click.option("--remember", type=click.Choice(SCOPES), default="call", show_default=True)
-@click.option("--digest", metavar="TEXT", help="Of the question that was seen, or how it begins.")
+@click.option("--digest", metavar="TEXT", help="Of the question seen: 8 characters or more.")
 @click.option("--unseen", is_flag=True, help="Say yes to whatever waits by now.")
 @click.option("--by", metavar="NAME", help="Who decides. [default: the name of the user]")
 @json_option
@@ -97,7 +99,8 @@ def decide(
     pending = _pending_call(waiting, name, call, agent.spec.tools, store)
     decision = _decision(pending, options, as_json=as_json)
     left = agent.decide(name, decision)
-    _put_decided(pending, left, as_json=as_json)
+    way = f"; it goes on where it is driven, or by {_resume_command(name)}"
+    _put_decided(pending, left, "" if left else way, as_json=as_json)
 
 
 def _decide_over(
@@ -116,11 +119,19 @@ def _decide_over(
     _put_decided(pending, left, more, as_json=as_json)
 
 
-def _require_seen(pending: PendingCall, options: dict[str, Any], *, as_json: bool) -> None:
-    """A yes is to what somebody has seen. Meanwhile that may have lapsed, and another call wait."""
+def _require_seen(
+    pending: PendingCall, options: dict[str, Any], instead: str = "", *, as_json: bool
+) -> None:
+    """A yes is to what somebody has seen. Meanwhile that may have lapsed, and another call wait.
+
+    `instead` are the arguments with which it is to run in place of those that are shown.
+    """
     digest = options["digest"]
     if digest is not None:
-        if len(digest) < DIGEST_LEAST or not pending.digest.startswith(digest):
+        if len(digest) < DIGEST_LEAST:
+            text = f"--digest {digest} is too short: {DIGEST_LEAST} characters say which question"
+            raise ending(text, REFUSED)
+        if not pending.digest.startswith(digest):
             text = f"what waits in run {pending.run_id} is not what was shown: look again"
             raise ending(text, REFUSED)
         return
@@ -132,7 +143,8 @@ def _require_seen(pending: PendingCall, options: dict[str, Any], *, as_json: boo
     # Only where the question was seen can it be answered, by what is typed once all of it is there.
     if sys.stdin.isatty() and sys.stderr.isatty() and not as_json:
         drop_typed_keys()
-        if not click.confirm("Is it about this?", err=True):
+        asked = f"Is it about this, to run with {instead} instead?" if instead else ABOUT_THIS
+        if not click.confirm(asked, err=True):
             raise ending("nothing is decided", REFUSED)
         return
     raise ending(f"if it is about this, say so: --digest {pending.digest[:DIGEST_SHOWN]}", REFUSED)
@@ -205,10 +217,11 @@ def _decision(
     by = options["by"] or getpass.getuser()
     if options["modify"] is not None:
         arguments = _arguments(pending, options["modify"])
+        secret = [name for name, value in pending.arguments.items() if value == MASK]
+        instead = one_row(escape_control(compact(masked(arguments, secret))))
         if not as_json:
-            secret = [name for name, value in pending.arguments.items() if value == MASK]
-            say(f"{pending.tool_name} is to run with {compact(masked(arguments, secret))}")
-        _require_seen(pending, options, as_json=as_json)
+            say(f"{pending.tool_name} is to run with {instead}")
+        _require_seen(pending, options, instead, as_json=as_json)
         return pending.modify(arguments, options["reason"], by=by)
     _require_seen(pending, options, as_json=as_json)
     if options["respond"] is not None:
@@ -242,17 +255,29 @@ def _arguments(pending: PendingCall, text: str) -> dict[str, Any]:
 def resume(
     *, run_id: str, store: Journal, app: str | None, take_over: bool, wait: float, as_json: bool
 ) -> None:
-    """Go on with a run, here. Needs --app.
+    """Go on with a run, here; one that has ended gives its answer again. Needs --app.
 
     The exit code is 0 where it has an answer, 3 where it waits, 1 where it has failed.
     """
     name = run_named(store, run_id)
-    agent = agent_for(app, required_story(store, name).agent, store, "resume")
+    story = required_story(store, name)
+    agent = agent_for(app, story.agent, store, "resume")
     console = Console(stderr=as_json)
-    result = agent.resume(
-        name, Show(console), raise_at_break_point=False, wait=wait, take_over=take_over
-    )
+    try:
+        result = agent.resume(
+            name, Show(console), raise_at_break_point=False, wait=wait, take_over=take_over
+        )
+    except ChatGeneratorError as error:
+        again = f"Nothing is lost; to ask the model again:\n  {_resume_command(name)}"
+        raise ending(f"{error}\n\n{again}") from error
+    if story.status == "done" and not as_json:
+        put(console, result.text or "")
     end_with(result, console, as_json=as_json)
+
+
+def _resume_command(run_id: str) -> str:
+    """What goes on with a run, as it can be pasted."""
+    return f"detent runs resume {shlex.quote(run_id)}{place_words()}"
 
 
 def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> None:
@@ -271,7 +296,7 @@ def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) 
         )
     names = ", ".join(dict.fromkeys(call.tool_name for call in result.pending))
     waits = f"it waits for a human: {names}; see detent runs pending {shlex.quote(result.run_id)}"
-    waits += place_words(app=True)
+    waits += place_words()
     outcome = result.exit_reason or (waits if names else "it waits")
     put(console, f"run {result.run_id}: {outcome}", "bold")
     if result.exit_reason is None:

@@ -72,7 +72,7 @@ def fork(
         put_json({"run_id": made, "of": name, "after": at})
     else:
         click.echo(made)
-        say(f"To go on with it: detent runs resume {made}{place_words(app=True)}")
+        say(f"To go on with it: detent runs resume {made}{place_words()}")
 
 
 @click.command()

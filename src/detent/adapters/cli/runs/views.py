@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
-from detent.adapters.cli.runs.printing import Line, duration, moment, short, table
+from detent.adapters.cli.runs.printing import Line, duration, moment, one_line, short, table
+from detent.adapters.cli.show import fault_of
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import WAITS, Call, Story, Turn
 
@@ -19,6 +20,7 @@ STYLES = {
     "done": "green",
     "answered": "green",
 }
+FAULTY = frozenset({"failed", "of unknown outcome", "refused"})
 BAR, WAIT = "━", "┄"
 LABEL = 28
 BARS = 48
@@ -62,7 +64,7 @@ def _turn(turn: Turn, indent: str) -> Iterator[Line]:
     model = f" {turn.model}" if turn.model else ""
     yield f"{indent}turn {turn.number}{model}{text}", "cyan"
     for failure in turn.failures:
-        yield f"{indent}   no answer: {short(failure)}", "red"
+        yield f"{indent}   no answer: {one_line(failure)}", "red"
     for place, call in enumerate(turn.calls):
         is_last = place == len(turn.calls) - 1
         corner, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
@@ -80,7 +82,9 @@ def _call(call: Call, indent: str) -> Iterator[Line]:
     took = ""
     if call.began_at is not None and call.ended_at is not None:
         took = f" in {duration(_worked_s(call, call.began_at, call.ended_at))}"
-    result = f": {short(call.result)}" if call.result else ""
+    # Cut short, a fault would not say what is to be done.
+    told = one_line(fault_of(call.result)) if call.status in FAULTY else short(call.result)
+    result = f": {told}" if told else ""
     yield f"{indent}{call.status}{took}{tries}{reason}{result}", STYLES.get(call.status, "")
 
 
@@ -145,8 +149,10 @@ def _stretches(story: Story, depth: int, now: float) -> Iterator[_Stretch]:
                 label = f"wait: {call.tool}"
                 yield _Stretch(label, call.asked_at, until, depth, "yellow", is_wait=True)
             if call.began_at is not None:
-                style = STYLES.get(call.status, "")
-                yield _Stretch(call.tool, call.began_at, call.ended_at or now, depth, style)
+                style, end = STYLES.get(call.status, ""), call.ended_at or now
+                if call.asked_at is not None and call.asked_at >= call.began_at:
+                    end = call.asked_at  # its process has ended: a human says how it went
+                yield _Stretch(call.tool, call.began_at, end, depth, style)
             if call.inside is not None:
                 yield from _stretches(call.inside, depth + 1, now)
 

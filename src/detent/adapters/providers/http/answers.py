@@ -90,7 +90,7 @@ class Answer:
     """One answer of `host` while it comes in.
 
     `redact` takes secrets out of what the host says. `payloads` knows its framing; by default it is
-    one of those that `PayloadDecoder` tells apart.
+    one of those that `PayloadDecoder` tells apart. `unsent_key` says why no key was sent.
     """
 
     def __init__(
@@ -100,10 +100,12 @@ class Answer:
         *,
         redact: Callable[[str], str],
         payloads: Payloads | None = None,
+        unsent_key: str = "",
     ) -> None:
         self._fold = fold
         self._host = host
         self._redact = redact
+        self._unsent_key = unsent_key
         self._payloads = payloads or PayloadDecoder()
         self._status = 0
         self._headers: Mapping[str, str] = {}
@@ -159,7 +161,8 @@ class Answer:
         """The last pieces and the reply, when no more bytes come; or why there is no reply."""
         if self._status not in SUCCESS:
             body = bytes(self._error_body)
-            return Failure(self._signed(failure_of_status(self._status, self._headers, body)))
+            failure = failure_of_status(self._status, self._headers, body, self._unsent_key)
+            return Failure(self._signed(failure))
         if self._failure is not None:
             return Failure(self._signed(self._failure))
         pieces = self._pieces(self._payloads.close)

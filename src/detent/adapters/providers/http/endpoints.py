@@ -59,6 +59,24 @@ def server_of(
     return base_url, key if is_set and (is_own or not api_base_url) else None
 
 
+def unsent_key(endpoint: Endpoint, url: str) -> str:
+    """What to say where no header had a key and one was wanted; "" where `url` has one itself.
+
+    >>> unsent_key(Endpoint("https://api.example.org/v1", ("EXAMPLE_KEY",)), "http://127.0.0.1/v1")
+    'no key was sent: EXAMPLE_KEY goes to api.example.org alone; api_key= goes to any server'
+    """
+    if without_secrets(url) != url:
+        return ""
+    names = " or ".join(endpoint.key_vars)
+    if not names:
+        return "no key was sent: pass api_key="
+    server = urlsplit(endpoint.base_url).hostname
+    named = (
+        f" and to the server that {endpoint.base_url_var} names," if endpoint.base_url_var else ""
+    )
+    return f"no key was sent: {names} goes to {server}{named} alone; api_key= goes to any server"
+
+
 def _usual(endpoint: Endpoint, wrong: str) -> str:
     """A URL that would do, and the wrong one: the same with a scheme, where that is what it lacks.
 

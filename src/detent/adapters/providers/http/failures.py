@@ -168,19 +168,24 @@ def unfinished(what: str, *, cut_off: bool) -> ModelFailure:
     return ModelFailure("bad_response", f"the answer holds no {what}; check the base URL")
 
 
-def failure_of_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelFailure:
+def failure_of_status(
+    status: int, headers: Mapping[str, str], body: bytes, unsent_key: str = ""
+) -> ModelFailure:
     """What an answer with an error status means.
 
     Args:
         status: the HTTP status.
         headers: the response headers, found by lower-case name.
         body: the response body, of any type: it is read by content, never by its declared type.
+        unsent_key: why no key was sent; "" where one was.
     """
     error = _read_body(body)
     if kind := headers.get("x-amzn-errortype"):  # AWS: its name, then ":" and where it comes from
         error = evolve(error, codes=(*error.codes, kind.partition(":")[0].lower()))
     cause, retryable = _verdict(error, status)
     advice = f" ({ADVICE[cause]})" if cause in ADVICE else ""
+    if cause == "authentication" and unsent_key:
+        advice = f" ({unsent_key})"
     should_retry = headers.get("x-should-retry")
     wait_s = retry_after_s(headers)
     return ModelFailure(

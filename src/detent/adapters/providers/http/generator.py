@@ -17,7 +17,7 @@ from detent.adapters.providers.http.caller import (
 )
 from detent.adapters.providers.http.clients import Clients, require_httpx
 from detent.adapters.providers.http.counting import CountFold
-from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
+from detent.adapters.providers.http.endpoints import Endpoint, below, server_of, unsent_key
 from detent.adapters.providers.http.listing import NamesFold, names_in
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.adapters.providers.meaning.estimates import counted
@@ -337,6 +337,7 @@ class HttpChatGenerator:
             host_of(url),
             redact=lambda text: redacted(text, secrets),
             payloads=payloads,
+            unsent_key="" if secrets else unsent_key(self.endpoint, url),
         )
         return Request(url, headers, body, method), answer
 

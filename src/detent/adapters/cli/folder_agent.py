@@ -1,0 +1,175 @@
+"""The agent that answers about a folder, and what the commands that have it answer share."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from platformdirs import user_state_path
+from rich.console import Console
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.agent.strategies import Strategy
+from detent.adapters.cli.endings import INTERRUPTED, ending, told_of
+from detent.adapters.cli.folder import (
+    WRITE,
+    Folder,
+    Research,
+    answer_now,
+    answer_writer,
+    folder_tools,
+    told_before,
+)
+from detent.adapters.cli.program import program
+from detent.adapters.cli.show import progress_bar, put
+from detent.adapters.confirmation.policies import AlwaysAskPolicy
+from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
+from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.providers.http.endpoints import without_secrets
+from detent.adapters.providers.local.chat import LocalChatGenerator
+from detent.adapters.providers.local.weights import known_models
+from detent.adapters.providers.registry import PROVIDERS, chat_generator
+from detent.adapters.system.snapshot_files import OWN_FOLDER
+from detent.core.control.hooks import before_model, before_tool
+from detent.core.errors import DetentError
+from detent.core.run.limits import Limits
+from detent.ports.chat import ChatGenerator, ChatGeneratorError
+from detent.ports.confirmation import ConfirmationUI
+
+PROMPT = (
+    "You answer questions about a folder of text files. Search first, then read the places that "
+    "matter, then answer from what you have read and from nothing else, in a few plain sentences. "
+    "Name the files that you used."
+)
+PROMPT_WRITING = " When you know the answer, call write_answer once with the whole of it."
+OPTIONS = {"as_json": "json", "guarded": "ask"}
+"""What parameters are called that have another name as options."""
+
+
+def _models(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
+    """What Tab completes where a model is named."""
+    names = (
+        *(f"local:{model.name}" for model in known_models()),
+        *(f"{provider}:" for provider in PROVIDERS),
+    )
+    return [name for name in names if name.startswith(typed)]
+
+
+model_option = click.option(
+    "--model",
+    default="local",
+    show_default=True,
+    metavar="PROVIDER:NAME",
+    shell_complete=_models,
+    help="The model: local (the embedded one), local:NAME, or NAME of another provider.",
+)
+folder_option = click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder to look in. [default: docs, or the current folder]",
+)
+base_url_option = click.option(
+    "--base-url",
+    metavar="URL",
+    help="The server, for openai: models; no key is sent to it. One that OPENAI_BASE_URL names "
+    "gets OPENAI_API_KEY. [default: OpenAI's]",
+)
+
+
+@contextmanager
+def ready_generator(console: Console, model: str, base_url: str | None) -> Generator[ChatGenerator]:
+    """The model, ready to answer; what goes wrong with it ends the program with a clear message."""
+    try:
+        with chat_generator(model, **({"api_base_url": base_url} if base_url else {})) as generator:
+            if isinstance(generator, LocalChatGenerator):
+                with progress_bar(console, "loading the model") as tell:
+                    generator.warm_up(tell)
+            yield generator
+    except KeyboardInterrupt:
+        put(console, "\nStopped. The same command starts again.", "bold")
+        raise SystemExit(INTERRUPTED) from None
+    except (ChatGeneratorError, DetentError, ImportError, OSError, ValueError) as error:
+        raise told_of(error) from error
+
+
+@contextmanager
+def stoppable(console: Console, going_on: str) -> Generator[None]:
+    """A run that Ctrl-C stops, or a model that gives no answer: it is said how to go on with it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        put(console, "\nStopped. Nothing is lost; to go on:", "bold")
+        put(console, f"  {going_on}")
+        raise SystemExit(INTERRUPTED) from None
+    except ChatGeneratorError as error:
+        text = f"{error}\n\nNothing is lost; to ask the model again:\n  {going_on}"
+        raise ending(text) from error
+
+
+def going_on_command(command: str, **changed: object) -> str:
+    """The command that goes on with what was begun by this one; a key in a URL is not shown."""
+    options = {**click.get_current_context().params, **changed}
+    words = [*program(), command]
+    for name, value in options.items():
+        option = OPTIONS.get(name, name.replace("_", "-"))
+        if name != "question" and value not in {None, False}:
+            text = without_secrets(str(value)) if name == "base_url" else str(value)
+            words += [f"--{option}", *([] if value is True else [text])]
+    return shlex.join(words)
+
+
+def state_folder() -> Path:
+    """The user's state folder, or DETENT_STATE_DIR."""
+    named = os.environ.get("DETENT_STATE_DIR")
+    folder = Path(named) if named else user_state_path("detent", appauthor=False)
+    folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
+    return folder
+
+
+def own_runs() -> SQLiteJournal:
+    """Where runs are kept."""
+    return SQLiteJournal(state_folder() / "runs.db")
+
+
+def folder_agent(
+    generator: ChatGenerator,
+    folder: Path,
+    output: Path | None,
+    *,
+    asker: ConfirmationUI | None,
+    guarded: bool = False,
+    max_steps: int = 12,
+) -> Agent[Research]:
+    """The agent that answers about `folder`; with an `output` it may write there.
+
+    `asker` is asked before it writes, or if all is `guarded` before any tool; without one it stops.
+    """
+    always = AlwaysAskPolicy()
+    rule = always if asker is None else BlockingConfirmationStrategy(always, asker)
+    tools = folder_tools(Folder(folder))
+    strategies: dict[str, Strategy] = {"*": rule} if guarded else {}
+    if output is not None:
+        tools.append(answer_writer(output))
+        strategies[WRITE] = rule
+    return Agent(
+        chat_generator=generator,
+        tools=tools,
+        system_prompt=PROMPT + (PROMPT_WRITING if output is not None else ""),
+        exit_conditions=["text", WRITE] if output is not None else ["text"],
+        state_schema=Research,
+        # a small model may search for ever: at the end it says what it has found
+        limits=Limits(max_steps, final_answer=True),
+        hooks=[before_tool(told_before), before_model(answer_now)],
+        confirmation_strategies=strategies,
+        journal=own_runs(),
+    )
+
+
+def default_folder() -> Path:
+    """The folder that is looked in where none is named."""
+    docs = Path("docs")
+    return docs if docs.is_dir() else Path()

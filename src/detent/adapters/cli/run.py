@@ -1,0 +1,235 @@
+"""`detent run`: a question about a folder of files, and its answer in a file."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+
+from detent.adapters.cli.asking import AlwaysYes, TimedConsoleUI
+from detent.adapters.cli.endings import FAILED, NOT_FOUND, WAITING, coded, ending
+from detent.adapters.cli.folder import WRITE, Research, answer_of, write_to
+from detent.adapters.cli.folder_agent import (
+    PROMPT_WRITING,
+    base_url_option,
+    default_folder,
+    folder_agent,
+    folder_option,
+    going_on_command,
+    model_option,
+    own_runs,
+    ready_generator,
+    stoppable,
+)
+from detent.adapters.cli.runs.stores import run_named
+from detent.adapters.cli.show import Show, outcome, put, summary
+from detent.adapters.stories.entries import messages_in, text_in
+from detent.adapters.system.terminal import escape_control
+from detent.core.chat.messages import ChatMessage
+from detent.core.chat.replies import ChatReply
+from detent.core.tools.tool import ToolSpec
+from detent.ports.chat import StreamingCallback
+from detent.ports.listing import RunQuery
+from detent.ports.results import AgentResult
+
+STEPS_OF_ANY = 1_000_000
+"""More steps than a run has taken: it is read whatever it was allowed."""
+LAST = "last"
+"""In the place of a run's id: the run that was written to last."""
+
+
+def _run_ids(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
+    """What Tab completes where a run is named: the newest."""
+    ids = (LAST, *(listed.run_id for listed in own_runs().runs(RunQuery(limit=20))))
+    return [name for name in ids if name.startswith(typed)]
+
+
+@click.command()
+@click.argument("question", required=False, envvar="DETENT_QUESTION")
+@folder_option
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("answer.md"),
+    show_default=True,
+    help="Where the answer is written.",
+)
+@model_option
+@base_url_option
+@click.option("--yes", is_flag=True, help="Write the answer without asking.")
+@click.option("--max-steps", type=click.IntRange(1), default=12, show_default=True)
+@click.option(
+    "--resume",
+    metavar="RUN",
+    shell_complete=_run_ids,
+    help="In place of a question: go on with this run, or with the newest, by the word last. One "
+    "that has ended shows its answer.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the outcome as JSON, and nothing else."
+)
+def run(  # noqa: PLR0917 - click passes each by name
+    question: str | None,
+    folder: Path | None,
+    output: Path,
+    model: str,
+    base_url: str | None,
+    yes: bool,  # noqa: FBT001 - as above
+    max_steps: int,
+    resume: str | None,
+    as_json: bool,  # noqa: FBT001 - as above
+) -> None:
+    """Answer QUESTION about a folder of files, and write the answer to a file.
+
+    The exit code is 0 where there is an answer, and 1 where there is none; 3 where a decision is
+    waited for, 5 where there is no such run, 6 where another process is at work on it, 130 for
+    Ctrl-C.
+    """
+    console = Console(stderr=as_json)
+    resume = _run_to_resume(resume) if resume else None
+    question = "" if resume else question or _asked_for()
+    folder = folder or default_folder()
+    run_id = resume or secrets.token_hex(4)
+    going_on = going_on_command("run", resume=run_id, folder=folder)
+    asker = AlwaysYes() if yes else TimedConsoleUI()
+    target = output if yes or sys.stdin.isatty() else None
+    agent_with = partial(
+        folder_agent, folder=folder, output=target, asker=asker, max_steps=max_steps
+    )
+    if resume and _has_ended(resume):
+        result, seconds = _kept(console, resume), None
+    else:
+        with ready_generator(console, model, base_url) as generator, stoppable(console, going_on):
+            task = question or f"going on with {run_id}"
+            put(console, f"{task}\n(in {folder}, by {model})\n", "bold")
+            agent, show, started = agent_with(generator), Show(console), time.monotonic()
+            if resume:
+                result = agent.resume(resume, show)
+            else:
+                result = agent.run(question, show, run_id=run_id)
+            seconds = time.monotonic() - started - asker.waited_s
+    written = _written(result, output, yes=yes, before=seconds is None)
+    where = _place(result, going_on, may_write=target is not None, before=seconds is None)
+    summary(console, result, str(written or where), seconds)
+    if as_json:
+        click.echo(json.dumps(outcome(result, seconds or 0.0, written)))
+    _require_answer(result, going_on)
+
+
+class NoModel:
+    """In the place of a model, for a run that has ended: nothing is asked of it, or loaded."""
+
+    def run(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """Nobody answers."""
+        raise NotImplementedError("the run has ended")
+
+
+def _has_ended(run_id: str) -> bool:
+    """Whether there is nothing to go on with: one that failed asks its model again."""
+    with coded():
+        entries = [*own_runs().read(run_id)]
+    return entries[-1].status == "done"
+
+
+def _could_write(run_id: str) -> bool:
+    """Whether a run was begun where somebody could be asked: it is read by the same tools."""
+    first = next(iter(own_runs().read(run_id)))
+    return any(PROMPT_WRITING in text_in(message) for message in messages_in(first.data))
+
+
+def _kept(console: Console, run_id: str) -> AgentResult[Research]:
+    """What a run has come to before; its answer is shown."""
+    output = Path() if _could_write(run_id) else None
+    with coded():
+        agent = folder_agent(NoModel(), Path(), output, asker=None, max_steps=STEPS_OF_ANY)
+        result = agent.resume(run_id)
+    put(console, f"run {run_id} has ended; its answer:\n", "bold")
+    put(console, answer_of(result))
+    return result
+
+
+def _written(
+    result: AgentResult[Research], output: Path, *, yes: bool, before: bool
+) -> Path | None:
+    """The file that has the answer now: the model's doing, or else ours where nobody is asked.
+
+    A run that had ended `before` has written its file where it was, which need not be here.
+    """
+    if result.exit_reason == WRITE:
+        return None if before else output
+    if not (yes and result.exit_reason and result.text):
+        return None
+    write_to(output, result.text, result.state.sources or result.state.found)
+    return output
+
+
+def _place(result: AgentResult[Research], going_on: str, *, may_write: bool, before: bool) -> str:
+    """Where an answer is that is in no file, and why."""
+    if not answer_of(result):
+        return "none"
+    if before and result.exit_reason == WRITE:
+        return "above; the run has written it to a file"
+    was_asked = any(call.tool_name == WRITE for each in result.messages for call in each.tool_calls)
+    if was_asked:
+        return "above; it was not written to a file"
+    why = "the model did not ask to write it to a file" if may_write else "no terminal to ask at"
+    return f"above; {why}, --yes writes it without asking:\n  {going_on} --yes"
+
+
+def _asked_for() -> str:
+    """The question, from whoever sits at the terminal."""
+    if not sys.stdin.isatty():
+        raise click.UsageError('there is no question: detent run "What is …?"')
+    return str(click.prompt("Your question", err=True))
+
+
+def _run_to_resume(named: str) -> str:
+    """The id of the run that is meant: the one that was written to last, or by its beginning.
+
+    Raises:
+        UsageError: a question was typed beside it, which nobody would answer.
+    """
+    source = click.get_current_context().get_parameter_source("question")
+    if source is ParameterSource.COMMANDLINE:
+        raise click.UsageError(
+            "--resume goes on with the question of its run: leave QUESTION out, or the option; "
+            "detent chat is for one question after the other"
+        )
+    with coded():
+        if named != LAST:
+            return run_named(own_runs(), named)
+        found = own_runs().runs(RunQuery(limit=1))
+    if not found:
+        raise ending("there is no run to go on with: none has been begun here", NOT_FOUND)
+    return found[0].run_id
+
+
+def _require_answer(result: AgentResult[Research], going_on: str) -> None:
+    """End with another code than 0 where nobody has an answer, and say what can be done."""
+    if result.exit_reason and answer_of(result):
+        return
+    if result.exit_reason is None:
+        raise ending(f"the run waits for a decision; to go on:\n  {going_on}", WAITING)
+    more = "; --max-steps lets it take more" if result.exit_reason == "max_agent_steps" else ""
+    text = f"there is no answer: the run was ended by {result.exit_reason}{more}"
+    raise click.exceptions.Exit(_complain(text))
+
+
+def _complain(text: str) -> int:
+    click.echo(f"Error: {escape_control(text)}", err=True)
+    return FAILED
