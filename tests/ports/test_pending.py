@@ -13,11 +13,12 @@ from detent import (
 )
 from detent.approvals import Answers, Ask, PendingCall, pending
 from detent.core.machine.binding import outdated_questions
+from detent.core.run.approval import FormerDecision
 from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.masking import MASK
 from detent.core.tools.tool import by_name
-from detent.machine import start
-from detent.ports.pending import OutdatedQuestionError, answerable
+from detent.machine import AskHuman, due, start
+from detent.ports.pending import OutdatedQuestionError, answerable, question
 from tests.core.asking import PAY, spec_of, waiting
 
 ANN, BOB = {"to": "Ann", "amount": 5, "pin": "1234"}, {"to": "Bob", "amount": 7}
@@ -116,3 +117,13 @@ def test_a_question_that_is_just_being_put_anew_is_of_no_other_release() -> None
         ("what the state fills in has changed",)
     ] * 2
     assert answerable(SPEC, read_since) == ()
+
+
+def test_the_reason_is_made_of_whole_sentences() -> None:
+    """What a policy says may lack its full stop, and then more is said behind it."""
+    (asked, _) = [effect for effect in due(SPEC, RUN) if isinstance(effect, AskHuman)]
+    changed = FormerDecision("It must be decided anew: the arguments have changed.")
+
+    assert question(evolve(asked, reason="that is much")).reason == "that is much"
+    said = [question(evolve(asked, reason=text, change=changed)).reason for text in ("much", "No!")]
+    assert said == [f"much. {changed.text}", f"No! {changed.text}"]

@@ -208,7 +208,7 @@ def question(effect: AskHuman) -> PendingCall:
         tool.name,
         tool.description,
         masked(whole, tool.masked),
-        " ".join(filter(None, reason)),
+        _joined(list(filter(None, reason))),
         effect.digest,
         tool.spec.parameters,
         effect.revealed,
@@ -225,6 +225,12 @@ def question(effect: AskHuman) -> PendingCall:
         effect.votes,
         effect.started_by,
     )
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Sentences behind each other. That of a policy may lack its full stop."""
+    ended = [text if text.endswith((".", "!", "?")) else f"{text}." for text in texts[:-1]]
+    return " ".join([*ended, *texts[-1:]])
 
 
 def _people(effect: AskHuman) -> str:
