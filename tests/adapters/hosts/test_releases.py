@@ -106,8 +106,13 @@ def refund_by_name(name: str) -> str:
     return f"{name} paid"
 
 
-def test_a_run_that_waits_and_cannot_be_followed_is_in_the_health(tmp_path: Path) -> None:
-    """Before anybody looks at it; and no longer once the release before has gone on with it."""
+def test_a_run_that_waits_and_cannot_be_followed_is_in_the_health(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before anybody looks at it; and no longer once the release before has gone on with it.
+
+    The log has it, once.
+    """
     journal, clock = SQLiteJournal(tmp_path / "runs.db"), ManualClock(1_000_000.0)
 
     async def play() -> None:
@@ -126,6 +131,7 @@ def test_a_run_that_waits_and_cannot_be_followed_is_in_the_health(tmp_path: Path
                 await asyncio.sleep(0.01)
 
     asyncio.run(play())
+    assert caplog.text.count("run r waits and cannot be followed") == 1
 
 
 async def until(is_so: Callable[[], bool]) -> None:

@@ -76,9 +76,16 @@ class UnreadableRuns:
         self._names: dict[str, str] = {}
 
     def note(self, run_id: str, error: Exception) -> None:
-        """It could not be read."""
-        if len(self._names) < KEPT:
-            self._names[run_id] = type(error).__name__
+        """It could not be read. The log says so once, as nobody may look at it for long."""
+        name = type(error).__name__
+        if len(self._names) < KEPT and self._names.get(run_id) != name:
+            self._names[run_id] = name
+            LOGGER.warning(
+                "run %s waits and cannot be followed by the agents that are here: %s; see detent "
+                "runs show %s",
+                *(run_id, name, run_id),
+                extra={"run_id": run_id},
+            )
 
     def drop(self, run_id: str) -> None:
         """It could be read, or does not wait any more."""
