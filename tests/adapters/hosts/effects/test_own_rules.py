@@ -21,15 +21,17 @@ from detent import (
     tool,
 )
 from detent.approvals import Allow, Approvers, Ask, Deny, WithApprovers
-from detent.machine import Run
+from detent.machine import Run, match_decision
 from detent.testing import When
 from tests.adapters.hosts.effects.played import Stage
+from tests.adapters.hosts.effects.test_inside import said
 from tests.adapters.hosts.effects.test_releases import (
     Release,
     clerk,
     followed_again,
     question,
     say_yes,
+    until,
 )
 
 DONE = list[str]()
@@ -135,6 +137,41 @@ def test_a_worker_asks_its_policy_once() -> None:
             await following
             assert DONE == ["paid 9", "paid 9"]
             assert (mine.asked, others.asked) == (2, 1)
+
+    asyncio.run(main())
+
+
+def teller(policy: Any, **options: Any) -> Agent[Any, Any]:
+    """Pays two people at once."""
+    calls = [ToolCall("pay", {"amount": amount}, str(amount)) for amount in (1, 2)]
+    script = ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=calls), "done")
+    rules = {"pay": policy}
+    return Agent(chat_generator=script, tools=[pay], confirmation_strategies=rules, **options)
+
+
+def test_what_is_revoked_while_the_policy_of_a_worker_is_asked_lets_nothing_begin() -> None:
+    """It takes its time, and the word that has let the call run is taken back meanwhile."""
+
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            stage = Stage(teller(AlwaysAskPolicy()), MemoryJournal())
+            desk = teller(AlwaysAskPolicy(), journal=stage.journal)
+            inside = stage.inside(await stage.given())
+
+            async def slow(call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
+                if call.arguments["amount"] == 2 and inside.run.grants:
+                    await asyncio.to_thread(desk.revoke, inside.run.id, inside.run.grants[0])
+                return Ask("sure?")
+
+            following = asyncio.create_task(inside.follow())
+            first = await question(inside)
+            stage.engine.outside = Release(stage, teller(slow), "tool")  # type: ignore[assignment]  # it performs
+            yes = first.confirm(by="Ada", remember="tool")
+            assert await said(stage, match_decision(inside.spec, inside.run, yes, at=1.0).unwrap())
+            await until(lambda: DONE and not inside.run.grants)
+            second = await question(inside, first.digest)
+            assert (second.arguments["amount"], DONE) == (2, ["paid 1"])
+            following.cancel()
 
     asyncio.run(main())
 

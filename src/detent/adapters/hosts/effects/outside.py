@@ -37,6 +37,7 @@ from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import versions_of
 from detent.adapters.hosts.reading import asked
 from detent.adapters.system.threads_and_loops import in_another_thread
+from detent.core.errors import StoredDataError
 from detent.core.machine.beginning import Begun, begun_by
 from detent.core.machine.due import due
 from detent.core.machine.rejudging import unbegun
@@ -48,7 +49,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import event_from_json
 from detent.ports.clock import Clock
 from detent.ports.hosting import UnknownAgentError
-from detent.ports.journal import JournalConflictError, with_data
+from detent.ports.journal import JournalConflictError, JournalError, with_data
 
 T = TypeVar("T")
 Begins: TypeAlias = Callable[[], Awaitable[bool]]
@@ -150,16 +151,24 @@ class Outside:
     async def _left(
         self, parts: EffectParts, run: Run[Any], begun: Begun, job: Json
     ) -> Json | None:
-        """Why an attempt at a call does not begin here, though it is owed; None where it may."""
+        """Why an attempt at a call does not begin here, though it is owed; None where it may.
+
+        RULE: the journal is read behind the policies, which may take long: what is revoked by then
+        lets nothing begin.
+        """
         if not parts.lets(run, begun):
             return parts.left(begun, job)
         try:
             judged = await self.judged_anew(parts, unbegun(run, begun), begun.path, begun.ref)
+            read = partial(loaded, parts.assembly.required_journal, parts.spec, run.id)
+            now = (await asked(read)).run
         except MustWaitError:
             return LATER
-        return (
-            None if judged is None else with_judgement(parts.spec, parts.left(begun, job), judged)
-        )
+        except (JournalError, StoredDataError) as error:
+            return later(job, error)
+        if judged is not None:
+            return with_judgement(parts.spec, parts.left(begun, job), judged)
+        return None if parts.lets(now, begun) else parts.left(begun, job)
 
     async def judged_anew(
         self, parts: EffectParts, run: Run[Any], path: Path, ref: CallRef
