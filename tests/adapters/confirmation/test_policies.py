@@ -251,6 +251,18 @@ def test_a_question_says_what_it_is_about() -> None:
     assert AskWhen(lambda params: params["amount"] == 5, "five")(CALL, PAY, run) == Ask("five")
 
 
+@pytest.mark.parametrize(
+    ("amount", "takes"),
+    [("90", 90.0), ("9e1", 90.0), ("-5", 0.0), ("1e999", 1e300), ("nan", 1e300), ("all", 1e300)],
+)
+def test_a_budget_counts_what_is_no_number_of_json(amount: str, takes: float) -> None:
+    """A decimal is a text there. It is asked about, and the next call knows what it took."""
+    asked = over(100)(evolve(CALL, arguments={"amount": amount}), PAY, run_with())
+
+    spends = FrozenDict(amount=takes) if takes else FrozenDict[str, float]()
+    assert asked == Ask(f"amount {amount!r} is no number", spends=spends)
+
+
 def test_a_question_says_no_number_about_a_secret() -> None:
     """Nor what was spent before, which is made of the same."""
     amount = {"type": "integer", "writeOnly": True}

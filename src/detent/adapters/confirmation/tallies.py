@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
-from typing import Any, TypeGuard
+from decimal import Decimal, InvalidOperation
+from math import inf, isnan
+from typing import Any
 
 from attrs import field, frozen
 
@@ -30,8 +31,18 @@ MOST = 1e300
 """What counts as more: sums of it are numbers."""
 
 
-def _is_spent(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and value > 0
+def _amount_of(value: object) -> float:
+    """What a call takes. JSON has no decimals, which are texts; one that is none may take all.
+
+    RULE: an amount below zero would make room for more than the budget, confirmed or not.
+    """
+    if isinstance(value, str):
+        try:
+            value = float(Decimal(value))
+        except (InvalidOperation, OverflowError, ValueError):
+            return MOST
+        value = MOST if isnan(value) else value
+    return float(min(value, MOST)) if isinstance(value, int | float) and value > 0 else 0.0
 
 
 @frozen
@@ -70,7 +81,8 @@ class AskOverBudget(Rule):
     this run, in the agents inside it, however deep, and in what the run goes on from, a fork, a
     snapshot or the run before in a thread. Calls that failed count as well, and those that wait for
     a human; not those that were stopped. Each attempt counts: what `retries` begin again may have
-    been spent before, and is asked about once that is over the budget.
+    been spent before, and is asked about once that is over the budget. What is no number is asked
+    about, and counts as what it reads as, such as the text of a decimal; else as more than any.
 
     Attributes:
         parameter: the argument that is added up.
@@ -91,12 +103,13 @@ class AskOverBudget(Rule):
         """Add up."""
         (name,) = self.budgets
         spent, value = run.spent.get(name, 0.0), with_defaults(call, tool).get(self.parameter)
-        # An amount below zero would make room for more than the budget, confirmed or not.
-        amount = float(min(value, MOST)) if _is_spent(value) else 0.0
+        amount = _amount_of(value)
         spends = FrozenDict({name: amount}) if amount else NOTHING
         if is_amount(value) and value >= 0 and spent + amount <= self.budget:
             return Allow(spends)
         why = f"{self.parameter} {value} on top of {spent:.15g} is over {self.budget}"
+        if not is_amount(value):
+            why = f"{self.parameter} {value!r} is no number"
         if self.parameter in tool.masked:  # what was spent before is made of the same secrets
             why = f"{self.parameter} is secret, and over what is left of the budget"
         return Ask(why, spends=spends)
