@@ -74,6 +74,11 @@ def run_of(state: State | None = None) -> Run[State]:
         ({"items": {"maximum": 100}}, ["1000000"]),
         ({"additionalProperties": {"maximum": 100}}, {"eur": "1000000"}),
         ({"pattern": "^a"}, 7),
+        ({"patternProperties": {"^eur$": {"maximum": 100}}}, 1_000_000),
+        ({"propertyNames": {"maxLength": 3}}, "1000000"),
+        ({"dependentRequired": {"eur": ["to"]}}, 1_000_000),
+        ({"dependentSchemas": {"eur": {"maxProperties": 1}}}, [1_000_000]),
+        ({"contentEncoding": "base64"}, 1_000_000),
     ],
 )
 def test_what_a_pattern_says_nothing_of_is_not_allowed_by_it(pattern: Any, value: Any) -> None:

@@ -64,8 +64,9 @@ class CallRule(Described):
 
     A pattern is a text, which may have ``*``, ``?`` and ``[a-z]`` and which a text fits as a whole;
     a JSON Schema, as a dict; or any other plain value, which an equal one fits. A value that is not
-    there fits nothing. States are compared as the JSON that they are stored as, an enum as its
-    value. What is allowed is of the type that the schema speaks of: "1000" fits no `maximum`.
+    there fits nothing. Arguments are compared as the JSON that the model says, states as the JSON
+    that they are stored as, an enum as its value: "2026-01-01T00:00:00Z" is not what the same time
+    with ``+00:00`` is, nor one spelling of a UUID or decimal the other. What is allowed is of the type that the schema speaks of: "1000" fits no `maximum`.
 
     Attributes:
         effect: "allow", "ask" or "deny".
@@ -162,9 +163,15 @@ def _holds(run: Run[Any], key: str) -> bool:
 
 _KEYWORDS = {
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "string": ("minLength", "maxLength", "pattern", "format"),
-    "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"),
-    "object": ("properties", "required", "additionalProperties", "minProperties", "maxProperties"),
+    "string": ("minLength", "maxLength", "pattern", "format", "contentEncoding"),
+    "array": (
+        *("items", "prefixItems", "minItems", "maxItems", "uniqueItems"),
+        *("contains", "minContains", "maxContains"),
+    ),
+    "object": (
+        *("properties", "required", "minProperties", "maxProperties", "additionalProperties"),
+        *("patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"),
+    ),
 }
 """What says nothing of values of other types, by the type that it is about."""
 
