@@ -65,8 +65,9 @@ class CallRule(Described):
     A pattern is a text, which may have ``*``, ``?`` and ``[a-z]`` and which a text fits as a whole;
     a JSON Schema, as a dict; or any other plain value, which an equal one fits. A value that is not
     there fits nothing. Arguments are compared as the JSON that the model says, states as the JSON
-    that they are stored as, an enum as its value: "2026-01-01T00:00:00Z" is not what the same time
-    with ``+00:00`` is, nor one spelling of a UUID or decimal the other. What is allowed is of the type that the schema speaks of: "1000" fits no `maximum`.
+    that they are stored as, an enum as its value: one UUID, decimal or time has several spellings,
+    which are several values here. What is allowed is of the type that the schema speaks of: "1000"
+    fits no `maximum`.
 
     Attributes:
         effect: "allow", "ask" or "deny".
