@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
-from attrs import define, field
+from attrs import define, evolve, field
+from cryptography.fernet import Fernet
 
+from detent import Agent, ScriptedChatGenerator
 from detent.journals import (
     AuditedJournal,
     Checkpoint,
+    EncryptedJournal,
     Entry,
     Journal,
     JournalConflictError,
+    JournalDamagedError,
     MemoryJournal,
+    RunQuery,
     SQLiteJournal,
+    StoredRun,
     verify_audit,
 )
 from detent.ports.journal import submit_of
 from detent.ports.laws import check_journal
+from detent.ports.listing import ALL_RUNS
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
@@ -101,6 +111,39 @@ def test_a_run_that_another_process_has_begun_anew_hangs_together() -> None:
     journal.append("r", [entry(2)])
 
     assert verify_audit(journal, "r").length == 3
+
+
+class Relisted(MemoryJournal):
+    """Its lists were changed by somebody who can write to it."""
+
+    names: Mapping[str, Any] = MappingProxyType({})
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+        """A page."""
+        return [evolve(run, **self.names) for run in super().runs(query)]
+
+
+@pytest.mark.parametrize("names", [{"agent": "reckless"}, {"thread_id": "eve"}])
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_a_run_that_is_listed_under_other_names_is_not_there(
+    names: Mapping[str, Any],
+    is_sealed: bool,  # noqa: FBT001 - the case
+) -> None:
+    """No other agent goes on with it, no other thread is told of it, and an audit says so."""
+    store = Relisted()
+    key = Fernet(Fernet.generate_key())
+    journal: Journal = AuditedJournal(store)
+    if is_sealed:
+        journal = EncryptedJournal(store, key.encrypt, key.decrypt)
+    agent = Agent(name="careful", chat_generator=ScriptedChatGenerator("Noted."), journal=journal)
+    agent.run("My PIN is 4711.", run_id="r", thread_id="ada")
+    assert [run.run_id for run in journal.runs()] == ["r"]
+    assert verify_audit(journal, "r").length == 2
+
+    store.names = names
+    assert journal.runs() == []
+    with pytest.raises(JournalDamagedError, match="no list has run 'r'"):
+        verify_audit(journal, "r")
 
 
 def test_many_runs_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import Factory, define, evolve, field, frozen
 
 from detent.core.tools.version import hashed
 from detent.ports.claims import Claims, claims_of
@@ -17,6 +18,7 @@ from detent.ports.journal import (
     Entry,
     Journal,
     JournalDamagedError,
+    JournalError,
     Submit,
     as_kept,
     foreign_notices_of,
@@ -29,6 +31,8 @@ CHAIN, SIGNATURE = "chain", "signature"
 """What is kept with the data of an entry."""
 KNOWN = 1000
 """Of so many runs that are written to the last link is remembered."""
+LISTED = 10_000
+"""Of so many runs the names in their first entries are."""
 Link: TypeAlias = tuple[int, str]
 """How many entries a run has, and the digest of the last one."""
 
@@ -37,6 +41,47 @@ def link_of(before: str, run_id: str, entry: Entry, data: Mapping[str, Any]) -> 
     """The digest of an entry with this data, and of all those before it."""
     place = (run_id, entry.position, entry.at, entry.kind, entry.status)
     return hashed("detent audit 1", before, *place, dict(data))
+
+
+@define
+class FirstEntries:
+    """Holds what a list says of runs against their first entries, of each run once.
+
+    RULE: a list is neither sealed nor chained. A run that it gave another agent would go on by the
+    rules of that one, and one that it gave another thread would be told there.
+    """
+
+    _journal: Journal
+    _names: dict[str, tuple[str, str]] = field(factory=dict, init=False, repr=False)
+
+    def vouched(self, runs: Sequence[StoredRun]) -> list[StoredRun]:
+        """Those of which their first entry says the same agent and thread."""
+        return [run for run in runs if self._is_true(run)]
+
+    def require(self, run_id: str) -> None:
+        """Raise JournalDamagedError where no list has a run by the names that it says itself."""
+        if not self.vouched(self._journal.runs(RunQuery(run_id=run_id))):
+            raise JournalDamagedError(
+                f"no list has run {run_id!r} by the agent and the thread that its first entry "
+                "names: somebody has changed the list",
+                run_id,
+                0,
+            )
+
+    def _is_true(self, run: StoredRun) -> bool:
+        names = run.agent, run.thread_id
+        if self._names.get(run.run_id) == names:
+            return True
+        with suppress(JournalError):  # whoever reads the run hears of that
+            for first in islice(self._journal.read(run.run_id), 1):
+                if "run" not in first.data:  # no agent has begun it
+                    break
+                said = str(first.data.get("name", "")), str(first.data.get("thread_id", ""))
+                self._names[run.run_id] = said
+                while len(self._names) > LISTED:
+                    del self._names[next(iter(self._names))]
+                return said == names
+        return True
 
 
 @frozen
@@ -54,6 +99,12 @@ class AuditedJournal:
     journal: Journal
     sign: Callable[[str], str] | None = field(default=None, repr=False)
     _links: dict[str, Link] = field(factory=dict, init=False, eq=False, repr=False)
+    _first: FirstEntries = field(
+        init=False,
+        eq=False,
+        repr=False,
+        default=Factory(lambda own: FirstEntries(own.journal), takes_self=True),
+    )
 
     @property
     def claims(self) -> Claims | None:
@@ -120,8 +171,8 @@ class AuditedJournal:
         return self.journal.checkpoints(run_id)
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says."""
-        return self.journal.runs(query)
+        """As the port says, but for runs of which the list says another agent or thread."""
+        return self._first.vouched(self.journal.runs(query))
 
     def delete(self, run_id: str) -> None:
         """As the port says."""
@@ -196,7 +247,8 @@ def verify_audit(
             ``lambda link, signature: keys.has_signed("server", link, signature)``.
 
     Raises:
-        JournalDamagedError: it does not hang together; the message says from which entry on.
+        JournalDamagedError: it does not hang together; the message says from which entry on. Or
+            lists say that it is of another agent or thread than it says itself.
     """
     audited, length, digest, heads = chained(journal), 0, "", set[str]()
     raw: Journal = journal if audited is None else audited.journal
@@ -217,6 +269,7 @@ def verify_audit(
             f"the journal of run {run_id!r}, which has {length} entries, has not got {was}: "
             "somebody has put back an earlier state, changed what was there, or deleted the run"
         )
+    FirstEntries(raw).require(run_id)
     return Audit(run_id, length, f"{length}:{digest}")
 
 

@@ -7,8 +7,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
+from detent.adapters.journals.audited import FirstEntries
 from detent.ports.claims import Claims, claims_of
 from detent.ports.journal import (
     Checkpoint,
@@ -34,6 +35,7 @@ class EncryptedJournal:
     `seal` and `unseal` turn bytes into bytes, e.g. ``Fernet(key).encrypt`` and ``.decrypt`` of the
     library cryptography; what `unseal` raises means that the data is not ours. Ids, kinds, statuses
     and times stay readable, and what a `Listing` says: agent, thread, labels, the names of tools.
+    A run of which the list says another agent or thread than the run itself is not listed.
     All but the times and the listings are under the seal as well, with the nonce that the run drew
     when it began: what is moved to another place or run is found, also to another run of the same
     id. Only a whole run that stands in the place of a whole one is not: somebody else must know its
@@ -45,6 +47,9 @@ class EncryptedJournal:
     seal: Callable[[bytes], bytes] = field(repr=False)
     unseal: Callable[[bytes], bytes] = field(repr=False)
     _nonces: dict[str, str] = field(factory=dict, init=False, eq=False, repr=False)
+    _first: FirstEntries = field(
+        init=False, eq=False, repr=False, default=Factory(FirstEntries, takes_self=True)
+    )
 
     @property
     def claims(self) -> Claims | None:
@@ -97,8 +102,8 @@ class EncryptedJournal:
             yield evolve(found, data=self._unsealed(run_id, nonce, found, 0))
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says."""
-        return self.journal.runs(query)
+        """As the port says, but for runs of which the list says another agent or thread."""
+        return self._first.vouched(self.journal.runs(query))
 
     def delete(self, run_id: str) -> None:
         """As the port says."""
