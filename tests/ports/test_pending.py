@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from attrs import evolve
 
-from detent import (
-    StoredDataError,
-)
+from detent import SecretParameter, State, StoredDataError, create_tool_from_function
 from detent.approvals import Answers, Ask, PendingCall, pending
+from detent.core.control.decisions import decided_run
 from detent.core.machine.binding import outdated_questions
 from detent.core.run.approval import FormerDecision
+from detent.core.run.effects import Policy
 from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.masking import MASK
 from detent.core.tools.tool import by_name
-from detent.machine import AskHuman, due, start
+from detent.machine import AgentSpec, AskHuman, FrozenDict, due, start
 from detent.ports.pending import OutdatedQuestionError, answerable, question
 from tests.core.asking import PAY, spec_of, waiting
 
@@ -65,6 +65,25 @@ def test_a_policy_may_reveal_what_comes_from_the_state() -> None:
     (call,) = pending(spec, waiting(spec, BOB))
 
     assert (call.state, call.reason) == ({"user": "Ann"}, "look")
+
+
+def test_what_is_secret_is_revealed_by_no_policy() -> None:
+    """Nor is it on record that somebody has seen it."""
+
+    def pay(to: str, account: Annotated[str, SecretParameter]) -> str:
+        """Pay."""
+        return account
+
+    paying = create_tool_from_function(pay, inputs_from_state={"account": "account"})
+    guard: FrozenDict[str, Policy] = FrozenDict({"pay": lambda *_: Ask(reveals=("account",))})
+    state = State({"account": {"type": str}}, {"account": "ACC-7"})
+    spec: AgentSpec[State] = AgentSpec(state, by_name([paying]), policies=guard)
+    run = waiting(spec, {"to": "Ann"})
+    (call,) = pending(spec, run)
+    decided, _ = decided_run(spec, run, [call.confirm()], 1.0)
+
+    assert call.state == {"account": MASK}
+    assert decided.decisions[0].revealed == {"account": MASK}
 
 
 def test_a_mask_that_was_left_alone_is_no_fault() -> None:

@@ -88,6 +88,24 @@ def test_what_a_pattern_says_nothing_of_is_not_allowed_by_it(pattern: Any, value
     assert isinstance(rules(ToolCall("pay", {"amount": value}), LOOSE, run_of()), Deny)
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        {"max": 100},
+        {"lte": 100},
+        {"force": False},
+        {"then": {"maximum": 100}},
+        {"minContains": 2},
+        {"items": {"max": 100}},
+        {"dependencies": {}},
+    ],
+)
+def test_a_word_that_says_nothing_is_no_pattern(pattern: Any) -> None:
+    """It would fit everything, and a rule that allows by it would allow everything."""
+    with pytest.raises(ValueError, match="says nothing there"):
+        CallRule("allow", arguments={"amount": pattern})
+
+
 def test_what_a_pattern_speaks_of_is_allowed_by_it() -> None:
     """As before."""
     rules = RuleList([CallRule("allow", arguments={"amount": {"maximum": 100}})], otherwise="deny")

@@ -30,11 +30,21 @@ def _is_effect(instance: object, attribute: Attribute[Effect], value: Effect) ->
 
 
 def _patterns(value: Mapping[str, object]) -> FrozenDict[str, object]:
-    """The converter of patterns. Raises ValueError where one is no schema."""
-    from detent.core.schema.accepted_keywords import schema_faults
+    """The converter of patterns. Raises ValueError where one is no schema.
+
+    RULE: each word of a pattern counts. A schema may have others, and a rule that allowed by one of
+    them would allow everything.
+    """
+    from detent.core.schema.accepted_keywords import empty_words, schema_faults
 
     for name, pattern in value.items():
-        if isinstance(pattern, Mapping) and (faults := schema_faults(pattern)):
+        if not isinstance(pattern, Mapping):
+            continue
+        faults = schema_faults(pattern) or [
+            f"{word!r} says nothing there (an object that is meant as it stands is a 'const')"
+            for word in empty_words(pattern)
+        ]
+        if faults:
             raise ValueError(f"the pattern of {name!r} is no schema: {'; '.join(faults)}")
     return frozen_mapping(value)
 

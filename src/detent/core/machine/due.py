@@ -42,6 +42,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.idempotency import IdempotencyKey
+from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 
@@ -211,7 +212,7 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
                 asked.reason,
                 run.id,
                 asked.expires_at,
-                FrozenDict(revealed),
+                FrozenDict(masked(revealed, tool.masked)),
                 begins=asked.attempt,
                 ask=asked.ask,
                 change=asked.change,

@@ -339,7 +339,8 @@ def _recorded(
 ) -> DecisionRecord:
     """A decision that counts, for the record."""
     ask = slot.status.ask if isinstance(slot.status, AwaitingDecision) else PLAIN_ASK
-    seen = inputs_in(run, spec.tools[slot.call.tool_name], ask.reveals)
+    tool = spec.tools[slot.call.tool_name]
+    seen = masked(inputs_in(run, tool, ask.reveals), tool.masked)
     done = (event.decision, event.by, event.at, (), seen, event.who)
     return DecisionRecord(slot.ref, slot.call, *done)
 

@@ -64,6 +64,17 @@ def _keyword_faults(schema: object, root: Schema, path: str) -> Iterator[str]:
         yield from _keyword_faults(part, root, f"{path}/{name}")
 
 
+def empty_words(schema: object) -> Iterator[str]:
+    """The words that say nothing of a value: no keywords, and those that lack another one."""
+    if not isinstance(schema, Mapping):
+        return
+    for keyword in schema:
+        if keyword not in KNOWN or NEEDED.get(keyword, keyword) not in schema:
+            yield keyword
+    for _, part in parts(schema):
+        yield from empty_words(part)
+
+
 def parts(schema: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """The schemas directly inside `schema`, each with its path."""
     for keyword, rule in schema.items():
@@ -128,4 +139,6 @@ RULES = (
     *("const", "enum", "format", "type", "$ref", "required", "uniqueItems", "dependentRequired"),
     *("minContains", "maxContains", "contentEncoding"),
 )
+NEEDED = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
+"""The keywords that say nothing without another one."""
 KNOWN = frozenset({*ONE, *MANY, *NAMED, *DESCRIPTIONS, *ASKED, *RULES})
