@@ -156,6 +156,13 @@ def results() -> Iterator[StreamingChunk]:
     yield StreamingChunk(tool_call_result=result)
 
 
+def test_names_of_emojis_are_shown_as_they_were_written() -> None:
+    """A text of a model is no markup: letters that rich would draw as a bomb are letters."""
+    screen = StringIO()
+    Show(Console(file=screen))(StreamingChunk("a :bomb: in dict[1:x:2]"))
+    assert screen.getvalue() == "a :bomb: in dict[1:x:2]"
+
+
 @pytest.mark.parametrize(("width", "longest"), [(40, 39), (200, 112), (5, 22)])
 def test_on_a_narrow_terminal_results_stay_on_their_line(width: int, longest: int) -> None:
     """What is cut off is in the run all the same."""

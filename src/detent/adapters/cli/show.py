@@ -43,7 +43,9 @@ def put(console: Console, text: str, style: str = "", end: str = "\n") -> None:
     The one way by which the command line prints.
     """
     plain = escape_control(text, console.encoding)
-    console.print(plain, style=style, end=end, markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        plain, style=style, end=end, markup=False, emoji=False, highlight=False, soft_wrap=True
+    )
 
 
 def fault_of(told: str) -> str:

@@ -11,13 +11,13 @@ from importlib.util import find_spec
 from shutil import get_terminal_size
 from threading import Lock
 from typing import Any, get_args
-from unicodedata import east_asian_width
 
 from attrs import fields, frozen
 
 from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.durations import deadline
 from detent.adapters.system.terminal import (
+    columns,
     drop_typed_keys,
     escape_control,
     mark,
@@ -38,7 +38,10 @@ LINES, WIDTH = 12, 1000
 """An argument with more lines or characters is shortened, until the human wants to see it all."""
 
 NAME_WIDTH = 30
-"""A tool's name with more characters is shortened where it is asked about: it takes one row."""
+"""A tool's name with more characters is whole above the arguments, and shortened in the prompt."""
+
+FRAMED, NARROWEST = 5, 16
+"""The columns of a frame and of what is free in it; with fewer ones a row would be cut in it."""
 
 BAR = "    | "
 NOT_GIVEN = object()
@@ -84,8 +87,7 @@ class SimpleConsoleUI(Described):
     def _decision(self, pending: PendingCall) -> ConfirmationUIResult:
         with ONE_AT_A_TIME:
             self.show(pending, whole=False)
-            name = json.dumps(pending.tool_name[:NAME_WIDTH], ensure_ascii=False)[1:-1]
-            prompt = _barred(CHOICES.format(name))
+            prompt = _barred(CHOICES.format(_shortened(pending.tool_name)))
             while True:
                 # Right before each reading: "y" is typed by one who has the whole question before
                 # them, also the second time, when they have asked for all of it.
@@ -204,22 +206,30 @@ class RichConsoleUI(SimpleConsoleUI):
 
     def ask(self, prompt: str) -> str:
         """Ask for a line."""
-        return str(_rich().input(f"[bold cyan]{_escaped(spelled(prompt, _encoding()))}[/]"))
+        from rich.text import Text
+
+        plain = spelled(prompt, _encoding())
+        _rich().print(Text(plain, style="bold cyan"), end="", soft_wrap=True)
+        return input()
 
     def show(self, pending: PendingCall, *, whole: bool) -> None:
-        """Show the call in a frame of `MARK` and its like."""
+        """Show the call in a frame of `MARK` and its like; its title is the tool, if it fits."""
         from rich.box import Box
         from rich.console import Group
         from rich.panel import Panel
-        from rich.text import Text
 
-        lines = []
-        for label, text in _question(pending, self.now(), whole=whole):
-            lines.append(Text(_barred(text, frame=4)))
-            lines[-1].stylize("cyan", 0, len(label))
-        name = escape_control(pending.tool_name[:NAME_WIDTH], _encoding())
-        title = Text(f"{name} wants to run", style="bold")
-        _rich().print(Panel(Group(*lines), Box(FRAME), title=title, title_align="left"))
+        screen = _rich()
+        inside = screen.width - FRAMED
+        parts = [
+            _framed(text, inside, "cyan", len(label))
+            for label, text in _question(pending, self.now(), whole=whole)
+        ]
+        wants = f"{pending.tool_name} wants to run"
+        title = _framed(wants, inside - 2, "bold")
+        if "\n" in title.plain:  # rich would show its beginning, and two tools would look alike
+            parts.insert(0, _framed(wants, inside, "bold"))
+            title = None
+        screen.print(Panel(Group(*parts), Box(FRAME), title=title, title_align="left"))
 
 
 FRAME = "\n".join(("▛▀▀▜", *["▌  ▐"] * 6, "▙▄▄▟"))
@@ -227,19 +237,31 @@ FRAME = "\n".join(("▛▀▀▜", *["▌  ▐"] * 6, "▙▄▄▟"))
 
 
 def _rich() -> Any:
+    """A console that obeys nothing in a text, and is no wider than the terminal.
+
+    On one of which it knows nothing, rich goes by 80 columns.
+    """
     from rich.console import Console
 
-    return Console(highlight=False)
+    screen = Console(highlight=False, emoji=False)
+    width = min(screen.width, get_terminal_size().columns)
+    screen.size = (max(width, NARROWEST), screen.height)
+    return screen
+
+
+def _framed(text: str, inside: int, style: str, styled: int | None = None) -> Any:
+    """Text in rows for so many columns, of which rich breaks none again: that had no bar."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    rows = _barred(text, inside=inside, count=lambda char: max(columns(char), cell_len(char)))
+    framed = Text(rows, no_wrap=True)
+    framed.stylize(style, 0, styled)
+    return framed
 
 
 def _encoding() -> str | None:
     return getattr(sys.stdout, "encoding", None)
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
 
 
 def _about(name: str, faults: list[str]) -> list[str]:
@@ -335,31 +357,37 @@ def _is_deep(value: object) -> bool:
     return isinstance(value, dict | list) and len(json.dumps(value, default=str)) > LINES * 5
 
 
-def _barred(text: str, before: str = "", *, frame: int = 0) -> str:
+def _shortened(name: str) -> str:
+    """The name of a tool in one line, which ends with a sign where there is more of it."""
+    short = name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 1] + "…"
+    return json.dumps(short, ensure_ascii=False)[1:-1]
+
+
+def _barred(
+    text: str, before: str = "", *, inside: int = 0, count: Callable[[str], int] = columns
+) -> str:
     """Text for the screen, each row marked and further ones barred: none passes for one of ours.
 
-    Also those that a terminal, with a `frame` around it, would make of a long line: they end
-    where a word does. A frame has the mark already.
+    Also those that a terminal would make of a long line: they end where a word does. A frame, with
+    so many columns `inside`, has the mark already.
     """
-    start = "" if frame else f"{mark(_encoding())} "
-    columns = get_terminal_size().columns - frame - 1
+    start = "" if inside else f"{mark(_encoding())} "
+    width = inside or get_terminal_size().columns - 1
     indent = len(start) + bool(start)  # the mark may be drawn two columns wide
     rows, used = [""], indent
     for char in escape_control(text, _encoding()).expandtabs():
-        if char == "\n" or used + _columns(char) > columns:
+        if char == "\n" or used + count(char) > width:
             word = "" if char in " \n" else _last_word(rows[-1])
+            after = indent + len(BAR) + sum(map(count, word))
+            if after + count(char) > width:  # behind a bar is less room than in the first row
+                word, after = "", indent + len(BAR)
             rows[-1] = rows[-1].removesuffix(word)
             rows.append(word)
-            used = indent + len(BAR) + _columns(word)
+            used = after
         if char != "\n":
             rows[-1] += char
-            used += _columns(char)
+            used += count(char)
     return before + start + f"\n{start}{BAR}".join(rows)
-
-
-def _columns(text: str) -> int:
-    """How many columns of a terminal it takes, or may take."""
-    return sum(2 if east_asian_width(char) in "WFA" else 1 for char in text)
 
 
 def _last_word(row: str) -> str:

@@ -30,6 +30,8 @@ _STACKED_MAX = 6
 _STACKED = {"Mn", "Me"}
 _DRAWN_IN_COLOUR = "\ufe0f"
 _DRAWN = {"So", "Sm", "Po", "Ps", "Pe", "Pd"}
+_UNSETTLED = {"So", "Sm", "Sk", "No", "Nl"}
+"""A new version of Unicode may draw what is of these two columns wide."""
 _DOUBTFUL = re.compile(r"[^ -~\n\t]")
 
 
@@ -56,6 +58,18 @@ def spelled(text: str, encoding: str | None) -> str:
 def mark(encoding: str | None) -> str:
     """What a row of a question begins with, on a terminal with that encoding."""
     return MARK if spelled(MARK, encoding) == MARK else PLAIN_MARK
+
+
+def columns(char: str) -> int:
+    """How many columns of a terminal a letter takes, or may take.
+
+    Terminals, libraries and versions of Python count by tables of different years, and a row that
+    is wider than it was counted is broken by the terminal. So two, unless all agree on one: what
+    became wide was a symbol or a sign of a number each time, and never a letter.
+    """
+    width = east_asian_width(char)
+    is_settled = width in {"Na", "H"} or (width == "N" and category(char) not in _UNSETTLED)
+    return 1 if is_settled else 2
 
 
 def print_text(text: str, end: str = "\n") -> None:

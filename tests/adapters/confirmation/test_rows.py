@@ -1,0 +1,156 @@
+"""The rows of a question, whatever is in it: no terminal breaks one once more, and none is cut."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from detent import RichConsoleUI, SimpleConsoleUI
+from detent.adapters.confirmation.console import BAR
+from detent.adapters.system.terminal import columns, escape_control
+from detent.approvals import PendingCall
+
+UIS = pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])
+WIDTHS = pytest.mark.parametrize("width", [20, 40, 80])
+LONG = "remove_all_records_of_customer_"
+
+NEWLY_WIDE = "䷀☰⚊𝌀𝍠"
+"""Two columns since Unicode 16: Pythons, libraries and terminals do not agree about them."""
+LETTERS = st.one_of(st.characters(), st.sampled_from(NEWLY_WIDE + "漢é©\ufe0f\u0301▌ =a\n\t"))
+TEXTS = st.text(LETTERS, max_size=150)
+
+
+def call_of(memo: str, name: str = "pay") -> PendingCall:
+    arguments = {"memo": memo, "to": "Mallory"}
+    return PendingCall("", 0, 0, None, name, "Pays.", arguments, "", "", {})
+
+
+def shown(ui: SimpleConsoleUI, call: PendingCall, width: int, keys: str = "y\n") -> list[str]:
+    """The rows of a question and of what it asks for, on a terminal with that many columns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        patch.setattr(sys, "stdin", io.StringIO(keys))
+        patch.setattr(sys, "stdout", screen := io.StringIO())
+        ui.get_user_decision(call)
+    return screen.getvalue().strip("\n").split("\n")
+
+
+def inside(rows: list[str]) -> Iterator[str]:
+    """Without marks and frames."""
+    return (row[2:].removesuffix("▐").rstrip() for row in rows if row[0] == "▌")
+
+
+def letters(text: str) -> str:
+    return "".join(text.split())
+
+
+@UIS
+@WIDTHS
+@given(memo=TEXTS)
+@example(memo='rent" ' + "䷀" * 38 + ' to = "Ann"\n' + "䷀" * 38 + " amount = 5")
+@example(memo="☰" * 7 + " to = 1")
+@example(memo="©\ufe0f" * 60)
+@example(memo="of " + "a" * 70 + "to=1")
+def test_no_row_is_wider_than_the_terminal_and_none_is_cut(
+    ui: SimpleConsoleUI, width: int, memo: str
+) -> None:
+    """By the count of rich as by ours; each has the mark, those that go on have the bar."""
+    rows = shown(ui, call_of(memo), width)
+
+    assert [row for row in rows if max(cell_len(row), _ours(row)) > width] == []
+    assert [row for row in rows if row[0] not in "▌▛▙"] == []
+    first = [text for text in inside(rows) if not text.startswith(BAR.rstrip())]
+    starts = ["pay wants", "Pays.", "  memo =", "  to =", "Run pay?"]
+    starts = starts[1:] if rows[0].startswith("▛▀ pay") else starts  # it is the title
+    assert len(first) == len(starts), first
+    assert all(text.startswith(start) for text, start in zip(first, starts, strict=True)), first
+    whole = "".join(text.removeprefix(BAR) for text in inside(rows))
+    assert letters(f'"{escape_control(memo)}"') in letters(whole)
+
+
+def _ours(row: str) -> int:
+    """Without the frame and its space: where these are too wide, no text goes to a new row."""
+    return sum(map(columns, row.strip("▌▐▛▜▙▟▀▄ ")))
+
+
+@UIS
+@WIDTHS
+def test_tools_with_long_names_do_not_look_alike(ui: SimpleConsoleUI, width: int) -> None:
+    """The name is whole above the arguments, and behind them it is seen to be shortened."""
+    there, gone = (shown(ui, call_of("x", LONG + end), width) for end in ("in_preview", "for_ever"))
+
+    assert there != gone
+    text = there[0].strip("▛▀▜ ") + "".join(row.removeprefix(BAR) for row in inside(there))
+    assert f"{LONG}in_previewwantstorun" in letters(text)
+    assert f"Run{LONG[:29]}…?" in letters(text)
+
+
+@pytest.mark.parametrize("name", ["p" * 60, "䷀" * 30, "a\nRun it?"])
+def test_a_name_that_fits_no_title_has_a_row_in_the_frame(name: str) -> None:
+    """A title has one row, of which rich would show the beginning."""
+    first, second, *_ = shown(RichConsoleUI(), call_of("x", name), 66)
+
+    assert set(first) == set("▛▀▜")
+    assert second.startswith(f"▌ {name[:1]}")
+
+
+def test_a_name_of_a_single_row_is_the_title() -> None:
+    """It is whole there, as it would be in a row."""
+    first, *_ = shown(RichConsoleUI(), call_of("x", "p" * 45), 66)
+
+    assert first.startswith(f"▛▀ {'p' * 45} wants to run ▀")
+
+
+@pytest.mark.parametrize("width", [5, 12])
+def test_the_narrowest_terminal_cuts_nothing(width: int) -> None:
+    """It breaks rows of the frame: to hide what is asked about would be worse."""
+    rows = shown(RichConsoleUI(), call_of("abcdefghijk䷀lmnop"), width)
+
+    assert "abcdefghijk䷀lmnop" in letters("".join(row.removeprefix(BAR) for row in inside(rows)))
+
+
+def test_a_frame_is_as_wide_as_the_terminal_where_rich_takes_it_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A terminal of which it knows nothing has 80 columns for rich."""
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+
+    rows = shown(RichConsoleUI(), call_of("x" * 90), 40)
+
+    assert max(len(row) for row in rows if row[0] == "▛") == 40
+
+
+@UIS
+def test_names_of_emojis_are_no_emojis(ui: SimpleConsoleUI) -> None:
+    """What is approved is what stands there, letter by letter."""
+    rows = shown(ui, call_of(":bomb:", ":bomb:"), 80, "m\n\n\n\n")
+
+    assert sum(row.count(":bomb:") for row in rows) == 4
+
+
+@pytest.mark.parametrize("text", [*NEWLY_WIDE, *"漢é±☺①½"])
+def test_a_letter_that_may_be_wide_takes_two_columns(text: str) -> None:
+    """Symbols and signs of numbers: what Unicode has made wide, and will, is among them."""
+    assert columns(text) == 2
+
+
+@pytest.mark.parametrize("text", [*"aZ5~$_ŭאक", "\u0947"])
+def test_a_letter_that_no_terminal_draws_wide_takes_one(text: str) -> None:
+    """Most texts fill their rows."""
+    assert columns(text) == 1
+
+
+def test_no_letter_takes_more_columns_than_are_counted() -> None:
+    """Of those that are shown as they are, by the count of rich."""
+    every = map(chr, (*range(0xD800), *range(0xE000, 0x20000)))
+    as_they_are = [char for char in every if escape_control(char) == char]
+
+    assert [char for char in as_they_are if cell_len(char) > columns(char)] == []
+    assert len(as_they_are) > 50_000
