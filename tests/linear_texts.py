@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from detent import ChatMessage, OutputType, ToolCall
-from detent.adapters.confirmation.console import _barred, _value
+from detent.adapters.confirmation.console import _value, barred
 from detent.adapters.faces.openai_texts import in_code
 from detent.adapters.faces.replies import sound
 from detent.adapters.mcp.definitions import _clean
@@ -101,8 +101,8 @@ TEXTS: Mapping[str, Callable[[str], object]] = {
     "a text on a terminal": escape_control,
     "a text on an old terminal": lambda text: escape_control(text, "ascii"),
     "a text on a terminal of code page 437": lambda text: escape_control(text, "cp437"),
-    "an argument that a human sees": lambda text: _barred(_value(text, whole=True)),
-    "an argument, shortened": lambda text: _barred(_value({"a": [text] * 2}, whole=False)),
+    "an argument that a human sees": lambda text: barred(_value(text, whole=True)),
+    "an argument, shortened": lambda text: barred(_value({"a": [text] * 2}, whole=False)),
     "a text on a page": lambda text: PAGE.render(text=text),
     "a question in Markdown": lambda text: in_code({"a": text}),
     "a text without half characters": sound,

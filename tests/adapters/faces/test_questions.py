@@ -71,3 +71,15 @@ def test_where_the_inbox_decides_the_state_can_be_seen_as_well() -> None:
     """The rest is on the page that is named."""
     assert "mallory@evil.example" in inbox_text(CALL, "https://inbox.example")
     assert "state" not in inbox_text(evolve(CALL, state={}), "")
+
+
+def test_no_argument_makes_a_row_of_a_question_on_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal would break a long row, and what follows could pass for the next one."""
+    monkeypatch.setattr("detent.adapters.cli.runs.looking._is_screen", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    call = evolve(CALL, arguments={"memo": "rent" + " " * 22 + "to = Ann", "amount": 900})
+
+    rows = "\n".join(text for text, _ in question_lines(call) if text).split("\n")
+    assert all(len(row) < 40 and row.startswith("▌ ") for row in rows)
+    faked = [row for row in rows if "to = Ann" in row]
+    assert [row.startswith("▌     | ") for row in faked] == [True]

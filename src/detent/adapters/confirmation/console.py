@@ -87,7 +87,7 @@ class SimpleConsoleUI(Described):
     def _decision(self, pending: PendingCall) -> ConfirmationUIResult:
         with ONE_AT_A_TIME:
             self.show(pending, whole=False)
-            prompt = _barred(CHOICES.format(_shortened(pending.tool_name)))
+            prompt = barred(CHOICES.format(_shortened(pending.tool_name)))
             while True:
                 # Right before each reading: "y" is typed by one who has the whole question before
                 # them, also the second time, when they have asked for all of it.
@@ -110,9 +110,9 @@ class SimpleConsoleUI(Described):
 
     def show(self, pending: PendingCall, *, whole: bool) -> None:
         """Show what is to be decided; long arguments shortened, unless `whole`."""
-        self.say(_barred(f"{pending.tool_name} wants to run", "\n"))
+        self.say(barred(f"{pending.tool_name} wants to run", "\n"))
         for _, text in _question(pending, self.now(), whole=whole):
-            self.say(_barred(text))
+            self.say(barred(text))
 
     def _answer(self, pending: PendingCall, choice: str) -> ConfirmationUIResult | None:
         """What an answer means; None says that the human is to be asked again."""
@@ -122,7 +122,7 @@ class SimpleConsoleUI(Described):
             case "n" | "no":
                 return ConfirmationUIResult("reject", self._line("Why not? (may be empty): "))
             case "a" | "answer":
-                return ConfirmationUIResult("respond", self.ask(_barred("The tool's result: ")))
+                return ConfirmationUIResult("respond", self.ask(barred("The tool's result: ")))
             case "r" | "remember":
                 return self._remembered()
             case "m" | "modify":
@@ -130,18 +130,18 @@ class SimpleConsoleUI(Described):
             case "s" | "show":
                 self.show(pending, whole=True)
             case _:
-                self.say(_barred("Please answer y, n, a, r, s or m."))
+                self.say(barred("Please answer y, n, a, r, s or m."))
         return None
 
     def _line(self, prompt: str) -> str | None:
-        return self.ask(_barred(prompt)).strip() or None
+        return self.ask(barred(prompt)).strip() or None
 
     def _remembered(self) -> ConfirmationUIResult | None:
-        choice = self.ask(_barred(SCOPES)).strip().lower()
+        choice = self.ask(barred(SCOPES)).strip().lower()
         scopes: tuple[Scope, ...] = get_args(Scope)
         fitting: list[Scope] = [scope for scope in scopes if choice and scope.startswith(choice)]
         if len(fitting) != 1:
-            self.say(_barred("Please answer call, arguments or tool."))
+            self.say(barred("Please answer call, arguments or tool."))
             return None
         return ConfirmationUIResult("confirm", remember=fitting[0])
 
@@ -160,14 +160,14 @@ class SimpleConsoleUI(Described):
                 return ConfirmationUIResult(
                     "modify", self._line("What was wrong? (may be empty): "), arguments
                 )
-            self.say(_barred("  That does not fit the tool: " + "; ".join(faults)))
+            self.say(barred("  That does not fit the tool: " + "; ".join(faults)))
 
     def _retyped(self, pending: PendingCall, name: str, value: object) -> object:
         """The value of a parameter, as it is or as the human types it: checked on the spot."""
         kinds = _kinds(_properties(pending).get(name))
         label = f" ({' or '.join(kinds)})" if kinds else ""
         now = "not given" if value is NOT_GIVEN else _argument(pending, name, value, whole=False)
-        while text := self.ask(_barred(f"  {name}{label} [{now}]: ")):
+        while text := self.ask(barred(f"  {name}{label} [{now}]: ")):
             sentences: list[str] = []
             for read in _readers(kinds, value):
                 try:
@@ -179,7 +179,7 @@ class SimpleConsoleUI(Described):
                     sentences := _about(name, pending.faults({**pending.arguments, name: new}))
                 ):
                     return new
-            self.say(_barred(f"  That does not fit: {'; '.join(sentences)}"))
+            self.say(barred(f"  That does not fit: {'; '.join(sentences)}"))
         return value
 
 
@@ -254,7 +254,7 @@ def _framed(text: str, inside: int, style: str, styled: int | None = None) -> An
     from rich.cells import cell_len
     from rich.text import Text
 
-    rows = _barred(text, inside=inside, count=lambda char: max(columns(char), cell_len(char)))
+    rows = barred(text, inside=inside, count=lambda char: max(columns(char), cell_len(char)))
     framed = Text(rows, no_wrap=True)
     framed.stylize(style, 0, styled)
     return framed
@@ -363,7 +363,7 @@ def _shortened(name: str) -> str:
     return json.dumps(short, ensure_ascii=False)[1:-1]
 
 
-def _barred(
+def barred(
     text: str, before: str = "", *, inside: int = 0, count: Callable[[str], int] = columns
 ) -> str:
     """Text for the screen, each row marked and further ones barred: none passes for one of ours.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import every_run, is_driven, run_named
 from detent.adapters.cli.runs.stores import store_text as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
-from detent.adapters.confirmation.console import argument_label
+from detent.adapters.confirmation.console import argument_label, barred
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import Story, story_of
 from detent.core.codec.json_text import read_json
@@ -238,7 +239,12 @@ def one_row(text: object) -> str:
     return " ↵ ".join(str(text).splitlines())
 
 
+def _is_screen() -> bool:
+    return any(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))
+
+
 def _question(question: dict[str, Any]) -> list[Line]:
+    """The rows of a question. RULE: on a screen each has its mark, and none is broken there."""
     inside = "".join(f" > {name}" for name in question["agents"])
     since = f", asked {age(question['asked_at'])}" if question.get("asked_at") else ""
     until = f", lapses {moment(question['expires_at'])}" if question.get("expires_at") else ""
@@ -255,6 +261,8 @@ def _question(question: dict[str, Any]) -> list[Line]:
     if digest := question.get("digest"):
         lines.append((f"  digest: {digest[:DIGEST_SHOWN]}", "dim"))
     rows = [(one_row(text), style) for text, style in lines]
+    if _is_screen():
+        rows = [(barred(text), style) for text, style in rows]
     return [*rows, ("", "")]
 
 
