@@ -163,6 +163,48 @@ def test_the_tools_of_a_reply_come_in_any_order(tools: Sequence[Tool]) -> None:
         check(spec_of(ask_unless_one_looks_next, *tools), never_runs_unapproved("pay"), turns=1)
 
 
+KINDS = [(1, 1.0), (1.0, 1), (1, True), (True, 1), (0.0, -0.0)]
+
+
+@pytest.mark.parametrize(("first", "other"), KINDS)
+@pytest.mark.parametrize("exact", [False, True])
+def test_arguments_that_python_calls_equal_are_told_apart(
+    first: object, other: object, *, exact: bool
+) -> None:
+    """As what a human says yes to is: a policy may look at the type, and so may a tool."""
+
+    def ask_about_the_first(call: ToolCall, tool: Tool, run: Run[Any]) -> Allow | Ask:
+        return Ask() if repr(call.arguments["amount"]) == repr(first) else Allow()
+
+    anything = Tool("pay", "", {"type": "object"}, print)
+    arguments = {"pay": [{"amount": first}, {"amount": other}]}
+    with pytest.raises(Refuted, match=f"'amount': {other}}}, and nobody has approved"):
+        check(
+            spec_of(ask_about_the_first, anything),
+            never_runs_unapproved("pay"),
+            turns=1,
+            calls=1,
+            arguments=arguments,
+            exact=exact,
+        )
+
+
+@pytest.mark.parametrize(("first", "other"), KINDS)
+def test_values_of_the_state_that_python_calls_equal_are_told_apart(
+    first: object, other: object
+) -> None:
+    """They are read by policies, and by tools."""
+    noting = Tool("note", "", {"type": "object"}, print, outputs_to_state={"seen": {}})
+    state = State({"seen": {"type": object}})
+    spec = AgentSpec(state, tools=by_name([noting]), limits=Limits(4))
+
+    def does_not_end_with_it(run: Run[Any]) -> bool:
+        return run.outcome is None or repr(run.state.read("seen")) != repr(other)
+
+    with pytest.raises(Refuted, match="does_not_end_with_it does not hold"):
+        check(spec, always(does_not_end_with_it), calls=1, results={"note": [first, other]})
+
+
 def test_a_claim_of_ones_own() -> None:
     """Any function of a run."""
 
