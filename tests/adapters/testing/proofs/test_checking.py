@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
@@ -131,6 +131,78 @@ def test_a_policy_is_looked_at_with_the_arguments_that_one_gives() -> None:
     check(spec, claim, calls=1, arguments={"pay": [{"amount": 100}, {"amount": 500}]})
     with pytest.raises(Refuted, match="'amount': 99"):
         check(spec, claim, calls=1, arguments={"pay": [{"amount": 100}, {"amount": 99}]})
+
+
+def ask_by_the_last(call: ToolCall, tool: Tool, run: Run[Any]) -> Allow | Ask:
+    """A mistake: it looks at the last call of the reply, and not at its own."""
+    amount = cast(int, run.slots[-1].call.arguments.get("amount", 0))
+    return Ask() if amount > 50 else Allow()
+
+
+def ask_unless_one_looks_next(call: ToolCall, tool: Tool, run: Run[Any]) -> Allow | Ask:
+    """A mistake: what is followed by a look is let run."""
+    here = next(place for place, slot in enumerate(run.slots) if slot.call == call)
+    after = [slot.call.tool_name for slot in run.slots[here + 1 :]]
+    return Allow() if "look" in after else Ask()
+
+
+@pytest.mark.parametrize("amounts", [(10, 100), (100, 10)])
+def test_the_calls_of_a_reply_come_in_any_order(amounts: Sequence[int]) -> None:
+    """Whatever the order in which their arguments are named."""
+    claim = budget_never_exceeded(amount=50, tools=["pay"])
+    arguments = {"pay": [{"amount": amount} for amount in amounts]}
+
+    with pytest.raises(Refuted, match="makes 100 in all"):
+        check(spec_of(ask_by_the_last, PAY), claim, turns=1, arguments=arguments)
+
+
+@pytest.mark.parametrize("tools", [(LOOK, PAY), (PAY, LOOK)])
+def test_the_tools_of_a_reply_come_in_any_order(tools: Sequence[Tool]) -> None:
+    """Whatever the order in which the agent has them."""
+    with pytest.raises(Refuted, match="nobody has approved that"):
+        check(spec_of(ask_unless_one_looks_next, *tools), never_runs_unapproved("pay"), turns=1)
+
+
+KINDS = [(1, 1.0), (1.0, 1), (1, True), (True, 1), (0.0, -0.0)]
+
+
+@pytest.mark.parametrize(("first", "other"), KINDS)
+@pytest.mark.parametrize("exact", [False, True])
+def test_arguments_that_python_calls_equal_are_told_apart(
+    first: object, other: object, *, exact: bool
+) -> None:
+    """As what a human says yes to is: a policy may look at the type, and so may a tool."""
+
+    def ask_about_the_first(call: ToolCall, tool: Tool, run: Run[Any]) -> Allow | Ask:
+        return Ask() if repr(call.arguments["amount"]) == repr(first) else Allow()
+
+    anything = Tool("pay", "", {"type": "object"}, print)
+    arguments = {"pay": [{"amount": first}, {"amount": other}]}
+    with pytest.raises(Refuted, match=f"'amount': {other}}}, and nobody has approved"):
+        check(
+            spec_of(ask_about_the_first, anything),
+            never_runs_unapproved("pay"),
+            turns=1,
+            calls=1,
+            arguments=arguments,
+            exact=exact,
+        )
+
+
+@pytest.mark.parametrize(("first", "other"), KINDS)
+def test_values_of_the_state_that_python_calls_equal_are_told_apart(
+    first: object, other: object
+) -> None:
+    """They are read by policies, and by tools."""
+    noting = Tool("note", "", {"type": "object"}, print, outputs_to_state={"seen": {}})
+    state = State({"seen": {"type": object}})
+    spec = AgentSpec(state, tools=by_name([noting]), limits=Limits(4))
+
+    def does_not_end_with_it(run: Run[Any]) -> bool:
+        return run.outcome is None or repr(run.state.read("seen")) != repr(other)
+
+    with pytest.raises(Refuted, match="does_not_end_with_it does not hold"):
+        check(spec, always(does_not_end_with_it), calls=1, results={"note": [first, other]})
 
 
 def test_a_claim_of_ones_own() -> None:

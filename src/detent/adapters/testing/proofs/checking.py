@@ -1,18 +1,18 @@
 """Checking: every order of events in a small world, to prove claims about an agent or refute one.
 
-Runs are values: where two orders of events lead to the same run, only one of them goes on.
+Runs are values: where two orders of events lead to the same run, only one of them goes on. They are
+the same when their stored forms are.
 """
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from time import perf_counter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import field, fields, frozen
+from attrs import field, frozen
 
 from detent.adapters.agent.assembly import inner_hooks_of
 from detent.adapters.testing.proofs.functions import behind, called_by, finds_unseen
@@ -24,6 +24,7 @@ from detent.adapters.testing.simulation.nested_runs import slots_in
 from detent.adapters.testing.simulation.scenarios import Scenario
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import Usage
+from detent.core.codec.own_values import data_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.delegation import agents_in
 from detent.core.machine.step import start, step
@@ -32,13 +33,13 @@ from detent.core.run.run import Delegated, Run, Running
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.validation import faults
 from detent.core.storage.journal import run_from_json, run_to_json
+from detent.core.tools.version import hashed
 
 if TYPE_CHECKING:
     from detent.adapters.agent.agent import Agent
 
 HELLO = (ChatMessage.from_user("Please do it."),)
-UNCOMPARED = ("id", "state", "decisions")
-COMPARED = tuple(part.name for part in fields(Run) if part.name not in UNCOMPARED)
+UNCOMPARED: Mapping[str, object] = {"id": None, "decisions": None}
 
 Key: TypeAlias = Hashable
 Memories: TypeAlias = tuple[Any, ...]
@@ -125,6 +126,7 @@ def check(
             claim leaves out another name of the function that it speaks of, or a tool whose
             function calls that by itself. Or hooks change a call again and again.
         HookError: a hook has failed.
+        UnstorableError: something in a run cannot be stored, so that nothing tells it from others.
     """
     spec = spec_of(agent)
     _require_sense(spec, claims, arguments or {}, results or {})
@@ -317,8 +319,8 @@ class _Search:
 
     def _require_stored(self, visit: _Visit) -> None:
         """What another process reads of the run is the run."""
-        stored = json.dumps(run_to_json(self._spec, visit.run))
-        if run_from_json(self._spec, json.loads(stored)) != visit.run:
+        stored = run_to_json(self._spec, visit.run)
+        if run_from_json(self._spec, stored) != visit.run:
             raise self._refuted("a stored run is the run", "it is another one", visit)
 
     def _judged(self, visit: _Visit, event: Event, after: Run[Any]) -> _Visit:
@@ -352,13 +354,12 @@ class _Search:
         return Refuted(claim, sentence, Scenario(self._spec, self._begun, visit.events()))
 
     def _key(self, visit: _Visit) -> Key:
-        run = visit.run
-        if self._exact:
-            return visit.memories, run
-        held = frozenset(
-            (name, run.state.read(name)) for name in run.state.fields if name != "messages"
-        )
-        return visit.memories, held, *[getattr(run, name) for name in COMPARED]
+        """What tells a run from others: its stored form, as Python calls 1, 1.0 and True equal."""
+        data = data_of(visit.run, Run, self._spec)
+        if not self._exact:
+            held = {**data["state"]["data"], "messages": None}
+            data = {**data, **UNCOMPARED, "state": held}
+        return visit.memories, hashed(data)
 
 
 def _deepest_turn(run: Run[Any]) -> int:

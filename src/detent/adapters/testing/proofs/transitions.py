@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations_with_replacement
+from itertools import product
 from typing import Any, get_args
 
 from attrs import evolve, field, frozen
@@ -159,7 +159,8 @@ class Small:
             for arguments in self._arguments_for(offered)
         ]
         for count in range(1, self.calls + 1):
-            for chosen in combinations_with_replacement(calls, count):
+            # in each order: policies see which calls stand before and behind their own
+            for chosen in product(calls, repeat=count):
                 yield self._replied(effect, _calling(turn, chosen))
         yield self._replied(effect, _calling(turn, [ToolCall("nobody")]))
         for text in self._texts():
