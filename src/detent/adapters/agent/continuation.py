@@ -16,7 +16,7 @@ from detent.core.chat.messages import ChatMessage, ChatRole, labels_of
 from detent.core.control.decisions import ToolExecutionDecision, decided_run
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError, Refusal
-from detent.core.machine.recovery import proven, rebound, unsaid
+from detent.core.machine.recovery import proven, rebind, without_approvals
 from detent.core.machine.step import step
 from detent.core.run.approval import Principal
 from detent.core.run.events import Resumed
@@ -60,11 +60,11 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     # RULE: what nobody can look at again counts where it was said, and in nothing handed in
     is_word = approvers is not None and not keeps_proofs(approvers)
     who = people(approvers, spec, run, stored.decisions)  # of the questions as they were shown
-    run = unsaid(spec, run) if is_copy or is_word else proven(spec, run, clock.now())
+    run = without_approvals(spec, run) if is_copy or is_word else proven(spec, run, clock.now())
     run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on
-        run = rebound(run, run_id or chance.new_id(), chance.new_id())
+        run = rebind(run, run_id or chance.new_id(), chance.new_id())
     return Loaded(run, 0, stored.held)
 
 

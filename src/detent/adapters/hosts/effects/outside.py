@@ -39,7 +39,7 @@ from detent.adapters.hosts.reading import asked
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.machine.beginning import Begun, begun_by
 from detent.core.machine.due import due
-from detent.core.machine.rejudging import unbegun
+from detent.core.machine.rejudging import without_attempt
 from detent.core.run.effects import Effect, Judge, RunTool
 from detent.core.run.events import Event
 from detent.core.run.refs import CallRef, Path
@@ -154,7 +154,9 @@ class Outside:
         if not parts.lets(run, begun):
             return parts.left(begun, job)
         try:
-            judged = await self.judged_anew(parts, unbegun(run, begun), begun.path, begun.ref)
+            judged = await self.judged_anew(
+                parts, without_attempt(run, begun), begun.path, begun.ref
+            )
         except MustWaitError:
             return LATER
         return (
