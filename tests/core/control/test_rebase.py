@@ -15,7 +15,7 @@ from detent.core.run.events import AnswerRejected, ToolNeverRan
 from detent.core.run.run import AwaitingDecision, Delegated, Ready, Running, with_slot
 from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.machine import (
     AgentSpec,
     CallRef,
@@ -250,7 +250,7 @@ def test_nor_does_one_of_an_agent_inside() -> None:
     def at_work(inside: Run[Any]) -> Run[State]:
         return with_slot(run, evolve(run.slots[0], status=Delegated("ask", inside)))
 
-    bound = hashed(within.id, within.nonce)
+    bound = hash_of(within.id, within.nonce)
     assert within.grants[0].binding.run == bound
     assert [event for _, event, _ in rebased(desk, at_work(within), [begun])] == [begun]
     revoked = step(inner, within, GrantRevoked(A, "Ada"))

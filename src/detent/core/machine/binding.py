@@ -32,14 +32,14 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.stored import value_to_json
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.shared_list import bare
 
 UNASKED = "its rules have not been asked since another process has taken it up"
-NO_INPUTS = hashed(FrozenDict())
-_hashed = lru_cache(maxsize=256)(hashed)
-"""As `hashed`, of what is the same for every call of a run."""
+NO_INPUTS = hash_of(FrozenDict())
+_hashed = lru_cache(maxsize=256)(hash_of)
+"""As `hash_of`, of what is the same for every call of a run."""
 
 
 def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
@@ -47,7 +47,7 @@ def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     return Binding(
         _hashed(run.id, run.nonce),
         tool.version,
-        hashed(inputs_in(run, tool, tool.binds)) if tool.inputs else NO_INPUTS,
+        hash_of(inputs_in(run, tool, tool.binds)) if tool.inputs else NO_INPUTS,
         arguments_digest(call, tool),
         ", ".join(run.labels),
     )
@@ -83,7 +83,7 @@ def arguments_digest(call: ToolCall, tool: Tool) -> str:
         def forget(_: object) -> None:
             digests.pop(key, None)
 
-        entry = ref(call, forget), ref(tool, forget), hashed(with_defaults(call, tool))
+        entry = ref(call, forget), ref(tool, forget), hash_of(with_defaults(call, tool))
         _DIGESTS[key] = entry
     return entry[2]
 

@@ -45,7 +45,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 
 Change: TypeAlias = Callable[[AgentSpec[Any], Run[Any], Slot], Slot]
 """What becomes of a call of an agent's run."""
@@ -140,7 +140,7 @@ def rebind(run: Run[S], run_id: str, nonce: str) -> Run[S]:
 
     What has been confirmed goes along, as far as it was for the original.
     """
-    was, new = hashed(run.id, run.nonce), hashed(run_id, nonce)
+    was, new = hash_of(run.id, run.nonce), hash_of(run_id, nonce)
     grants = tuple(
         evolve(grant, binding=evolve(grant.binding, run=new))
         for grant in run.grants

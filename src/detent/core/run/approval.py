@@ -12,7 +12,7 @@ from attrs.validators import and_, deep_iterable, min_len, optional
 from detent.core.chat.messages import ToolCall
 from detent.core.run.limits import is_past
 from detent.core.run.refs import CallRef, Path
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.core.values.checks import number, of_kind
 from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 
@@ -243,7 +243,7 @@ class Binding:
         parts = (self.run, self.tool, self.inputs, self.arguments)
         # RULE: where there is no label, or no decision yet, the digest is as if there were none
         more = filter(None, [self.labels, decided, again and f"put again {again}"])
-        return hashed(*parts, *ref, call_id, after, *more)
+        return hash_of(*parts, *ref, call_id, after, *more)
 
     def differing(self, now: Binding) -> list[str]:
         """The names of its parts that are others now."""
