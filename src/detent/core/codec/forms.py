@@ -12,7 +12,7 @@ import attrs
 
 from detent.core.schema.record_fields import is_named_tuple
 from detent.core.schema.scalars import SCALARS as JSON_SCALARS
-from detent.core.schema.type_checks import undecorated
+from detent.core.schema.type_checks import bare_type
 from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet
 from detent.core.values.shared_list import SharedList
 
@@ -155,7 +155,7 @@ def mentioned(types: Iterable[object]) -> Mapping[str, frozenset[type]]:
     seen: set[object] = set()
     ahead: list[Any] = list(types)
     while ahead:
-        declared = undecorated(ahead.pop())
+        declared = bare_type(ahead.pop())
         kind = get_origin(declared) or declared
         ahead += get_args(declared)
         if isinstance(kind, Enum):  # an argument of Literal

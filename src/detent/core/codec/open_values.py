@@ -34,7 +34,7 @@ from detent.core.codec.forms import (
 )
 from detent.core.codec.json_text import NATIVE, TAG, is_native
 from detent.core.schema.record_fields import fields_of, is_named_tuple
-from detent.core.schema.type_checks import undecorated
+from detent.core.schema.type_checks import bare_type
 from detent.core.values.copies import frozen_fields
 
 
@@ -70,7 +70,7 @@ class OpenValueConverter(Converter):
 
     def form(self, declared: Any) -> Form:
         """How values are written and read that are declared as a type; None stands for any."""
-        declared = undecorated(declared)
+        declared = bare_type(declared)
         if get_origin(declared) in (Union, UnionType):
             options = [option for option in get_args(declared) if option is not NoneType]
             return self.form(options[0]) if len(options) == 1 else self._open

@@ -17,7 +17,7 @@ from detent.core.codec.forms import NoFormError, is_record, plain_type, stored_c
 from detent.core.codec.json_text import NATIVE, is_plain
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.schema.record_fields import field_names
-from detent.core.schema.type_checks import undecorated
+from detent.core.schema.type_checks import bare_type
 from detent.core.values.short_repr import short_repr
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _is_written_as_it_is(value: object, declared: object) -> bool:
 @lru_cache(maxsize=256)
 def _plain_kind(declared: object) -> type | None:
     """The class whose plain values are written as they are; `object` is any, None no class."""
-    plain = undecorated(declared)
+    plain = bare_type(declared)
     kind = stored_class(plain)
     items = (stored_class(item) for item in get_args(plain) if item is not Any)
     if plain is Any or kind in NATIVE:
@@ -89,7 +89,7 @@ def _plain_kind(declared: object) -> type | None:
 
 
 def _converter(declared: object, types: Iterable[object]) -> OpenValueConverter:
-    plain_types = [undecorated(kind) for kind in (declared, *types)]
+    plain_types = [bare_type(kind) for kind in (declared, *types)]
     try:
         return _known_converter(frozenset(plain_types))
     except TypeError:  # an annotation in one of them has no hash

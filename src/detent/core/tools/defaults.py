@@ -54,9 +54,9 @@ class _Filling:
     def fill(self, value: Any, schema: Any) -> Any:
         match schema, value:
             case {"$ref": str(name)}, _:
-                from detent.core.schema.validation import resolved  # loaded with what refers
+                from detent.core.schema.validation import resolve  # loaded with what refers
 
-                return self.fill(value, resolved(name, self._root))
+                return self.fill(value, resolve(name, self._root))
             case {"anyOf": [*kinds]} | {"oneOf": [*kinds]}, dict() | list():
                 if len(kinds) > 1:  # it is read as the first that it fits
                     kinds = [kind for kind in kinds if self._fits(value, kind)]

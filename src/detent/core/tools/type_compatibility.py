@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from detent.core.schema.record_fields import PARTLESS, field_names
-from detent.core.schema.type_checks import is_list, type_name, undecorated
+from detent.core.schema.type_checks import bare_type, is_list, type_name
 from detent.core.state.handlers import merge_lists, replace_values
 from detent.core.state.keys import Key
 
@@ -135,7 +135,7 @@ def _is_builtin(kind: type) -> bool:
 
 def _bare(hint: Any) -> Any:
     """The type without annotations and further names."""
-    kind = undecorated(hint)
+    kind = bare_type(hint)
     return NoneType if kind is None else kind
 
 
