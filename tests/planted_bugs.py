@@ -50,9 +50,9 @@ BUGS = (
         "results are merged in the order of arrival",
         Edit(
             "core/machine/step.py",
-            "_with_answer(spec, run, moved(slot, Succeeded(event.result)))",
+            "_with_answer(spec, run, move(slot, Succeeded(event.result)))",
             "_with_answer(spec, evolve(run, state=run.state.update(event.result.writes)),"
-            " moved(slot, Succeeded(event.result)))",
+            " move(slot, Succeeded(event.result)))",
         ),
         Edit(
             "core/machine/turns.py",
@@ -257,7 +257,7 @@ BUGS = (
         "a fork carries along what was confirmed for a call",
         Edit(
             "core/machine/recovery.py",
-            "return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot",
+            "return move(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot",
             "return slot",
         ),
     ),
@@ -351,8 +351,8 @@ BUGS = (
         "what a user says further is forgotten",
         Edit(
             "core/machine/turns.py",
-            "labelled(say(run, run.unread), labels_of(run.unread))",
-            "labelled(run, labels_of(run.unread))",
+            "with_labels(say(run, run.unread), labels_of(run.unread))",
+            "with_labels(run, labels_of(run.unread))",
         ),
     ),
     Bug(

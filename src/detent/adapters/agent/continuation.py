@@ -20,7 +20,7 @@ from detent.core.machine.recovery import proven, rebind, without_approvals
 from detent.core.machine.step import step
 from detent.core.run.approval import Principal
 from detent.core.run.events import Resumed
-from detent.core.run.run import Run, labelled
+from detent.core.run.run import Run, with_labels
 from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.handlers import replace_values
@@ -240,8 +240,8 @@ def _is_history(messages: Sequence[ChatMessage]) -> bool:
 
 def behind(run: Run[S], before: AgentResult[Any, Any]) -> Run[S]:
     """The run, which begins with what the one before it has read, and has spent of budgets."""
-    run = labelled(run, labels_of(before.run.unread))
-    return evolve_run(labelled(run, before.run.labels), spent=before.run.spent)
+    run = with_labels(run, labels_of(before.run.unread))
+    return evolve_run(with_labels(run, before.run.labels), spent=before.run.spent)
 
 
 def _prompt(spec: AgentSpec[Any]) -> ChatMessage:

@@ -16,7 +16,7 @@ from detent.adapters.system.hearing import announce
 from detent.core.chat.messages import ChatMessage, labels_of
 from detent.core.machine.recovery import rebind, without_clearances
 from detent.core.machine.turns import next_turn, with_unread
-from detent.core.run.run import Acting, Done, Run, evolve, labelled
+from detent.core.run.run import Acting, Done, Run, evolve, with_labels
 from detent.core.run.spec import AgentSpec
 from detent.core.state.keys import Write
 from detent.core.state.state import initial_writes
@@ -193,7 +193,7 @@ class Runs(Generic[S]):
         if messages:
             run = with_unread(run)  # was said before
         written = run.state.update(writes)
-        run = labelled(run, labels_of(messages))
+        run = with_labels(run, labels_of(messages))
         goes_on = messages and isinstance(run.phase, Done)
         return next_turn(run, written) if goes_on else evolve(run, state=written)
 

@@ -23,9 +23,9 @@ from detent.core.run.run import (
     Run,
     Slot,
     Unknown,
-    charged,
+    charge,
     decisions_about,
-    moved,
+    move,
     with_spending,
 )
 from detent.core.run.spec import AgentSpec
@@ -169,8 +169,8 @@ def as_unjudged(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:
             name, was = slot.status.tool_name, slot.status.run
             now = as_unjudged(spec.agents[name], was)
             if now is not was:
-                run = with_spending(run, moved(slot, Delegated(name, now)))
-                run = charged(run, was.spent, now.spent)
+                run = with_spending(run, move(slot, Delegated(name, now)))
+                run = charge(run, was.spent, now.spent)
     return run
 
 

@@ -36,9 +36,9 @@ from detent.core.run.run import (
     Run,
     Running,
     Slot,
-    begun_anew,
+    begin_anew,
     decisions_about,
-    moved,
+    move,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.json_values import identity
@@ -211,7 +211,7 @@ def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
     """The slot when it is `event.at`: its pause may be over, or its time up."""
     match slot.status:
         case BackingOff(attempt, until) if until <= event.at:
-            return moved(slot, Ready(attempt))
+            return move(slot, Ready(attempt))
         case Running(attempt, deadline) if deadline is not None and deadline <= event.at:
             tool = spec.tools[slot.call.tool_name]
             text = wording.tool_too_slow(tool.name, tool.timeout_s)
@@ -230,13 +230,13 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
     retries = spec.tools[slot.call.tool_name].retries
     is_asked = isinstance(slot.status, AwaitingDecision)
     if is_asked or not event.fault.retryable or event.attempt > retries.times:
-        return moved(slot, Faulted(event.fault))
+        return move(slot, Faulted(event.fault))
     pause_s, attempt = retries.pause_s(event.attempt, event.chance), event.attempt + 1
     until = end_of(event.at, pause_s or None)
     status = Ready(attempt) if until is None else BackingOff(attempt, until)
-    new = begun_anew(slot, status)
+    new = begin_anew(slot, status)
     if new.spends == slot.spends:
-        return moved(slot, status)
+        return move(slot, status)
     # RULE: each attempt may have spent it; what the next takes comes on top, if the rules let it
     clear = slot.clearance and attrs.evolve(slot.clearance, is_stale=True)
     return attrs.evolve(new, clearance=clear)
@@ -252,4 +252,4 @@ def give_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
         text = wording.agent_was_at_work(name, reason)
     else:
         text = wording.tool_not_run(name, f"{reason}.")
-    return moved(slot, Faulted(ToolFault("cancelled", text)))
+    return move(slot, Faulted(ToolFault("cancelled", text)))

@@ -21,7 +21,7 @@ from detent.core.run.run import (
     Status,
     Succeeded,
     evolve,
-    moved,
+    move,
     with_slot,
     with_slots,
 )
@@ -176,7 +176,7 @@ def _unbegun(spec: AgentSpec[S], run: Run[S], slot: Slot, limit: str) -> Slot:
     if not isinstance(status, Delegated):
         return slot
     inner = begins_none(spec.agents[status.tool_name], status.run, limit)
-    return slot if inner is status.run else moved(slot, call_status(spec, run, slot, inner))
+    return slot if inner is status.run else move(slot, call_status(spec, run, slot, inner))
 
 
 def stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: str) -> Run[S]:
@@ -187,5 +187,5 @@ def stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: st
             inner = stopped_at_turn(agent, was.status.run, now.status.run, limit)
             if inner is not now.status.run:
                 status = call_status(spec, after, now, inner)
-                after = settle(spec, with_slot(after, moved(now, status)))
+                after = settle(spec, with_slot(after, move(now, status)))
     return after if after.turn == before.turn else cut_short(spec, after, Exhausted(limit))

@@ -22,7 +22,7 @@ from detent.core.run.run import (
     Ready,
     Run,
     Slot,
-    moved,
+    move,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -59,10 +59,10 @@ def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, earlier: int) ->
     """The slot of a call whose tool was called so often before, wherever in the outermost run."""
     call, most, of_tool = slot.call, spec.limits.max_tool_calls, spec.tools[slot.call.tool_name]
     if most is not None and run.calls + slot.ref.place >= most:
-        return moved(slot, _over_limit(call.tool_name, wording.no_calls_left("tools", most)))
+        return move(slot, _over_limit(call.tool_name, wording.no_calls_left("tools", most)))
     if of_tool.max_calls is not None and earlier >= of_tool.max_calls:
         text = wording.no_calls_left("it", of_tool.max_calls)
-        return moved(slot, _over_limit(call.tool_name, text))
+        return move(slot, _over_limit(call.tool_name, text))
     return slot
 
 

@@ -53,8 +53,8 @@ from detent.core.run.run import (
     Slot,
     Status,
     evolve,
-    moved,
-    unspent,
+    move,
+    refund,
     with_slot,
     with_slots,
     with_spending,
@@ -131,7 +131,7 @@ def _with_question(
     # what is asked anew stays: somebody may be reading it
     if isinstance(slot.status, AwaitingPolicy) and not question.after:
         no = known_no(spec, run, slot.call, around)
-    return moved(slot, question) if no is None else unspent(slot, Refused(no))
+    return move(slot, question) if no is None else refund(slot, Refused(no))
 
 
 def _past_question(slot: Slot) -> AwaitingDecision:
@@ -173,10 +173,10 @@ def _renew(slot: Slot, verdict: Allow | Ask, at: float | None) -> Slot:
     """
     status, clear = slot.status, slot.clearance
     if (answer := _answer(slot)) is not None:
-        return unspent(slot, AnsweredByHuman(answer))
+        return refund(slot, AnsweredByHuman(answer))
     if isinstance(status, AwaitingDecision):
         ask, until = _sooner(status.ask, status.expires_at, verdict, at)
-        return moved(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
+        return move(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
     assert clear is not None  # noqa: S101 - else it is not stale
     if clear.ask is not None:
         ask, until = _sooner(clear.ask, clear.expires_at, verdict, at)
@@ -243,7 +243,7 @@ def deny_call(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None)
     was_begun = isinstance(status, AwaitingDecision) and status.after
     say = wording.outcome_unknown if was_begun else wording.tool_not_run
     run = evolve(run, decisions=(*run.decisions, record))
-    return with_spending(run, unspent(slot, Refused(say(name, reason))))
+    return with_spending(run, refund(slot, Refused(say(name, reason))))
 
 
 def expire_questions(run: Run[Any], at: float | None) -> Run[Any]:
@@ -358,7 +358,7 @@ def _vote(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) 
     if not is_yes or count >= status.ask.approvers.count:
         return None
     votes = (*status.votes, _record(spec, run, slot, event))
-    return moved(slot, attrs.evolve(status, votes=votes))
+    return move(slot, attrs.evolve(status, votes=votes))
 
 
 def apply_decision(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
@@ -386,6 +386,6 @@ def apply_decision(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot
             clear = attrs.evolve(clear, answer=text)
             return Slot(slot.ref, slot.call, AwaitingPolicy(), clear)
         case Rejected(feedback):
-            return unspent(slot, Refused(templates.rejected(name, feedback)))
+            return refund(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):
-            return unspent(slot, AnsweredByHuman(text))
+            return refund(slot, AnsweredByHuman(text))

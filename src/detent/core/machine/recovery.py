@@ -32,11 +32,11 @@ from detent.core.run.run import (
     Slot,
     Thinking,
     Unknown,
-    begun_anew,
-    charged,
+    begin_anew,
+    charge,
     has_no_answer,
-    labelled,
-    moved,
+    move,
+    with_labels,
     with_slot,
     with_slots,
 )
@@ -68,13 +68,13 @@ def resume_run(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
         return run if pause == run.phase else evolve_run(run, phase=pause)
     if isinstance(run.phase, Thinking):
         return with_unread(run)  # whoever asked the model is gone, and it is asked once more
-    run, slots = expire_questions(labelled(run, at_work(spec, run)), event.at), list[Slot]()
+    run, slots = expire_questions(with_labels(run, at_work(spec, run)), event.at), list[Slot]()
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
             agent, was = spec.agents[slot.status.tool_name], slot.status.run
             now = settle(agent, resume_run(agent, was, event))
-            run = charged(run, was.spent, now.spent)
-            slots.append(slot if now is was else moved(slot, call_status(spec, run, slot, now)))
+            run = charge(run, was.spent, now.spent)
+            slots.append(slot if now is was else move(slot, call_status(spec, run, slot, now)))
         else:
             slots.append(_recover(spec, run, slot, event))
     return with_slots(run, slots)
@@ -87,7 +87,7 @@ def let_go(spec: AgentSpec[S], before: Run[S], after: Run[S]) -> Run[S]:
     it has read where others find it.
     """
     labels = {*at_work(spec, before)}
-    return labelled(after, tuple(labels - {*at_work(spec, after)})) if labels else after
+    return with_labels(after, tuple(labels - {*at_work(spec, after)})) if labels else after
 
 
 def at_work(spec: AgentSpec[Any], run: Run[Any]) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed
         case BackingOff(attempt, until):
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
-            return slot if nearer == until else moved(slot, BackingOff(attempt, nearer))
+            return slot if nearer == until else move(slot, BackingOff(attempt, nearer))
         case _:
             return slot
 
@@ -161,7 +161,7 @@ def _ungrant(spec: AgentSpec[S], run: Run[S], change: Change) -> Run[S]:
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
             name, inner = slot.status.tool_name, slot.status.run
-            slots.append(moved(slot, Delegated(name, _ungrant(spec.agents[name], inner, change))))
+            slots.append(move(slot, Delegated(name, _ungrant(spec.agents[name], inner, change))))
         else:
             slots.append(change(spec, run, slot))
     return with_slots(evolve_run(run, grants=()), slots)
@@ -175,7 +175,7 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     cause = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
     question = _question(spec, run, slot, event.at, cause)
     # RULE: what had the call begun were the rules of a process that is gone: today's are asked
-    return begun_anew(slot, evolve(question, is_stale=True))
+    return begin_anew(slot, evolve(question, is_stale=True))
 
 
 def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
@@ -194,7 +194,7 @@ def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) 
     again = None if attempt > most else _again(slot, attempt, 1)
     cause = f"lost {attempt}", event.reason
     # before the question, which would be outdated by it
-    run = labelled(run, spec.tools[slot.call.tool_name].labels)
+    run = with_labels(run, spec.tools[slot.call.tool_name].labels)
     return with_slot(run, _resolve_unknown(spec, run, slot, again, event.at, cause))
 
 
@@ -205,7 +205,7 @@ def _next_attempt(slot: Slot, event: ToolNeverRan) -> Slot:
     """
     clear, again = slot.clearance, Ready(event.attempt + 1)
     if event.at is None or clear is None or clear.attempt != event.attempt:
-        return moved(slot, again)
+        return move(slot, again)
     # RULE: the yes was for the attempt that began first, and none has: it may lapse still
     clear = evolve(clear, attempt=again.attempt)
     status = AwaitingPolicy() if is_past(clear.expires_at, event.at) else again
@@ -271,7 +271,7 @@ def _prove(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at
 def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
     match slot.status:
         case Ready() | Running() | BackingOff() | Unknown():
-            return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
+            return move(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
         case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
             clear = evolve(slot.clearance, is_unjudged=False, answer=None)
             return Slot(slot.ref, slot.call, slot.status, clear, slot.spends)
@@ -311,14 +311,14 @@ def _resolve_unknown(  # noqa: PLR0917 - what is known of it
     name = slot.call.tool_name
     match spec.tools[name].on_unknown:
         case "rerun" if again is not None:
-            return begun_anew(slot, again)
+            return begin_anew(slot, again)
         case "rerun" | "ask":
-            return begun_anew(slot, _question(spec, run, slot, at, cause))
+            return begin_anew(slot, _question(spec, run, slot, at, cause))
         case "fail":
             text = wording.outcome_unknown(name, cause[1])
-            return moved(slot, Faulted(ToolFault("unknown_outcome", text)))
+            return move(slot, Faulted(ToolFault("unknown_outcome", text)))
         case _:
-            return moved(slot, Unknown(slot.status.attempt))
+            return move(slot, Unknown(slot.status.attempt))
 
 
 def _again(slot: Slot, attempt: int, step: int = 0) -> Ready | None:

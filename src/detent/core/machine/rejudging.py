@@ -19,7 +19,7 @@ from detent.core.machine.due import due
 from detent.core.run.approval import Ask, Binding
 from detent.core.run.effects import Judge
 from detent.core.run.refs import CallRef, Path
-from detent.core.run.run import AwaitingDecision, Delegated, Ready, Run, Slot, moved, with_slot
+from detent.core.run.run import AwaitingDecision, Delegated, Ready, Run, Slot, move, with_slot
 from detent.core.run.spec import AgentSpec
 
 
@@ -53,7 +53,7 @@ def without_attempt(run: Run[Any], attempt: Begun) -> Run[Any]:
     """The run as it was before an attempt at a call began, which has done nothing yet."""
 
     def ready(slot: Slot) -> Slot:
-        return moved(slot, Ready(attempt.attempt))
+        return move(slot, Ready(attempt.attempt))
 
     return _with_call(run, attempt.path, attempt.ref, ready)
 
@@ -74,4 +74,4 @@ def _with_call(run: Run[Any], path: Path, ref: CallRef, change: Callable[[Slot],
         return with_slot(run, change(run.slots[ref.place]))
     agent, *deeper = path
     inner = _with_call(nested_run(run, (agent,)), (*deeper,), ref, change)
-    return with_slot(run, moved(run.slots[agent.ref.place], Delegated(agent.tool_name, inner)))
+    return with_slot(run, move(run.slots[agent.ref.place], Delegated(agent.tool_name, inner)))

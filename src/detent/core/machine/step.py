@@ -85,10 +85,10 @@ from detent.core.run.run import (
     Succeeded,
     Thinking,
     Unknown,
-    charged,
+    charge,
     evolve,
-    labelled,
-    moved,
+    move,
+    with_labels,
     with_slot,
     with_slots,
 )
@@ -230,17 +230,17 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
         return run
     clear, tool = slot.clearance, spec.tools[slot.call.tool_name]
     if clear and clear.attempt == event.attempt and is_past(clear.expires_at, event.at):
-        return with_slot(run, moved(slot, AwaitingPolicy()))  # confirmed in time, and too late now
+        return with_slot(run, move(slot, AwaitingPolicy()))  # confirmed in time, and too late now
     if isinstance(tool, Delegate):
         if limit := spec.limits.spent_inside(run.usage, run.cost, run.calls):
             return with_slot(run, give_up(slot, Exhausted(limit)))
-        return with_slot(run, moved(slot, _delegate(spec, run, slot, event.at)))
-    return with_slot(run, moved(slot, Running(event.attempt, end_of(event.at, tool.timeout_s))))
+        return with_slot(run, move(slot, _delegate(spec, run, slot, event.at)))
+    return with_slot(run, move(slot, Running(event.attempt, end_of(event.at, tool.timeout_s))))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
     slot = attempt_slot(run, event, BEGUN)
-    return run if slot is None else _with_answer(spec, run, moved(slot, Succeeded(event.result)))
+    return run if slot is None else _with_answer(spec, run, move(slot, Succeeded(event.result)))
 
 
 def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
@@ -256,7 +256,7 @@ def _with_answer(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
     """The run after a tool has said something, whose labels it bears if the model reads of it."""
     if isinstance(slot.status, (Succeeded, Faulted)):  # a union would be made anew each time
         labels = spec.tools[slot.call.tool_name].labels
-        run = labelled(run, labels) if labels else run
+        run = with_labels(run, labels) if labels else run
     return answer_call(spec, run, slot)
 
 
@@ -308,16 +308,16 @@ def _on_happened_inside(
     usage, cost = after.usage - before.usage, after.cost - before.cost
     run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
     run = with_calls_inside(run, before, after)
-    run = labelled(charged(run, before.spent, after.spent), after.labels)
+    run = with_labels(charge(run, before.spent, after.spent), after.labels)
     if new := after.decisions[len(before.decisions) :]:
         ref = AgentRef(*slot.ref, event.tool_name)
         records = [attrs.evolve(record, path=(ref, *record.path)) for record in new]
         run = evolve(run, decisions=(*run.decisions, *records))
     limit = spec.limits.spent_inside(run.usage, run.cost, run.calls)
     if limit is None:
-        return with_slot(run, moved(slot, call_status(spec, run, slot, after)))
+        return with_slot(run, move(slot, call_status(spec, run, slot, after)))
     if limit == "max_tool_calls" and after.outcome is None:
         after = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
     after = stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
-    run = with_slot(run, moved(slot, call_status(spec, run, slot, after)))
+    run = with_slot(run, move(slot, call_status(spec, run, slot, after)))
     return begins_none(spec, run, limit)

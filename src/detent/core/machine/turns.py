@@ -46,9 +46,9 @@ from detent.core.run.run import (
     Unknown,
     evolve,
     is_settled,
-    labelled,
-    moved,
-    replaced,
+    move,
+    replace_slot,
+    with_labels,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -109,7 +109,7 @@ def answer_call(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
     """As `settle` of the run with this slot, with no run in between, for which each turn pays."""
     phase = run.phase
     assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
-    slots = replaced(phase.slots, slot)
+    slots = replace_slot(phase.slots, slot)
     if are_settled(slots):
         return _complete(spec, run, phase.reply, slots)
     return evolve(run, phase=Acting(phase.reply, slots))
@@ -195,7 +195,7 @@ def with_unread(run: Run[S]) -> Run[S]:
     """The run when the model is about to be asked: with what was said to it in the meantime."""
     if not run.unread:
         return run
-    return evolve(labelled(say(run, run.unread), labels_of(run.unread)), unread=())
+    return evolve(with_labels(say(run, run.unread), labels_of(run.unread)), unread=())
 
 
 def _unless_unread(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
@@ -256,7 +256,7 @@ def _merge(
         return state.update(writes), slot
     except StateError as error:
         invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
-        return state, moved(slot, Faulted(invocation.unmerged(error)))
+        return state, move(slot, Faulted(invocation.unmerged(error)))
 
 
 def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
