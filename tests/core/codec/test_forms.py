@@ -23,8 +23,8 @@ from detent.core.codec.forms import (
     ESCAPES,
     LOCAL_PATH,
     SCALARS,
+    classes_in,
     is_storable,
-    mentioned,
     plain_type,
     stored_class,
 )
@@ -211,18 +211,18 @@ def test_decorations_of_a_type_come_off() -> None:
 
 def test_a_type_mentions_the_classes_of_its_parts() -> None:
     """And those of their fields, however deep."""
-    names = mentioned(
+    names = classes_in(
         [dict[str, Outer | None], Annotated[list[Entry], 1], Box[Model], Literal[Mood.CALM]]
     )
     kinds: list[type] = [Outer, Inner, Mood, Pair, Box, Model]
     assert names == {kind.__name__: {kind} for kind in kinds}
-    assert mentioned([int, list[str], Any, Exception]) == {}
+    assert classes_in([int, list[str], Any, Exception]) == {}
 
 
 def test_classes_with_one_name_are_both_mentioned() -> None:
     """It is for others to say that they cannot be told apart."""
     other = type("Own", (Own,), {})
-    assert mentioned([Own, other]) == {"Own": {Own, other}}
+    assert classes_in([Own, other]) == {"Own": {Own, other}}
 
 
 def test_a_plain_class_cannot_be_stored() -> None:

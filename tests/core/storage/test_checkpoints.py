@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import ChatMessage, State, StoredDataError, ToolCall
-from detent.core.codec.json_text import encoded
+from detent.core.codec.json_text import encode
 from detent.core.codec.own_values import load
 from detent.core.run.run import Acting, Slot, Succeeded
 from detent.core.state.handlers import replace_values
@@ -93,7 +93,7 @@ def test_it_says_how_much_of_it_comes_again() -> None:
     data, rest = checkpoint_data(SPEC, long, known)
     _, short = checkpoint_data(SPEC, grown(RUNS[2], said("x")), known)
 
-    assert 9000 + rest < len(encoded(data)) < 9200 + rest
+    assert 9000 + rest < len(encode(data)) < 9200 + rest
     assert 500 <= rest - short < 550
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from detent.core.codec.json_text import encoded
+from detent.core.codec.json_text import encode
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Run, evolve
 from detent.core.run.spec import AgentSpec
@@ -54,7 +54,7 @@ def checkpoint_data(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
     kept = {**state, "data": {key: state["data"][key] for key in state["data"] if key not in lists}}
     start = start_data(spec, evolve(run, state=spec.state))
     data = _with_state(start, state) | {"after": known.position, "shared": shared}
-    return data, len(encoded(_with_state(start, kept)))
+    return data, len(encode(_with_state(start, kept)))
 
 
 def _with_state(start: Json, state: Json) -> Json:
