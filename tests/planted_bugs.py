@@ -315,8 +315,8 @@ BUGS = (
         "what a driver holds is lost when somebody has spoken",
         Edit(
             "adapters/drivers/shared_run.py",
-            "self._unsettled = rebased(self.spec, self.folded, events, self._hooks)",
-            "self._unsettled = rebased(self.spec, self.folded, events[:0], self._hooks)",
+            "self._unsettled = rebase(self.spec, self.folded, events, self._hooks)",
+            "self._unsettled = rebase(self.spec, self.folded, events[:0], self._hooks)",
         ),
         in_company=True,
     ),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from detent import AlwaysAskPolicy, ChatMessage, Confirmed, Modified, State, Tool, ToolCall
 from detent.approvals import pending
-from detent.core.control.decisions import decided_run
+from detent.core.control.decisions import apply_decisions
 from detent.core.machine.binding import binding_of
 from detent.core.machine.delegation import runs_in
 from detent.core.machine.recovery import rebind, without_clearances
@@ -275,7 +275,7 @@ def test_what_is_remembered_goes_along_with_a_copy() -> None:
     """Not what the tool's schema has made void meanwhile; and nothing when it begins anew."""
     spec = spec_of()
     run = waiting(spec, {"to": "Ann", "amount": 5}, {"to": "Bob", "amount": 6})
-    run, _ = decided_run(spec, run, [pending(spec, run)[0].confirm(remember="tool")], 1.0)
+    run, _ = apply_decisions(spec, run, [pending(spec, run)[0].confirm(remember="tool")], 1.0)
     assert pending(spec, run) == ()
     other = evolve(PAY, parameters={**PAY.parameters, "description": "another"})
     another = evolve(spec, tools=FrozenDict({"pay": other}))
@@ -296,7 +296,7 @@ def test_what_is_remembered_for_some_arguments_goes_along_with_them() -> None:
     """And with no others."""
     spec = spec_of()
     run = waiting(spec, {"to": "Ann", "amount": 5}, {"to": "Bob", "amount": 6})
-    run, _ = decided_run(spec, run, [pending(spec, run)[0].confirm(remember="arguments")], 1.0)
+    run, _ = apply_decisions(spec, run, [pending(spec, run)[0].confirm(remember="arguments")], 1.0)
 
     (grant,) = rebind(run, "copy", "n-copy").grants
 
@@ -319,7 +319,7 @@ def test_what_a_human_has_made_of_a_call_counts_for_no_fork() -> None:
     spec = spec_of()
     run = waiting(spec, {"to": "Ann", "amount": 5})
     (call,) = pending(spec, run)
-    run, _ = decided_run(spec, run, [call.modify({"to": "Bob", "amount": 1})], 1.0)
+    run, _ = apply_decisions(spec, run, [call.modify({"to": "Bob", "amount": 1})], 1.0)
     (changed,) = run.slots
     assert (changed.status, changed.clearance is not None) == (AwaitingPolicy(), True)
 

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from detent.adapters.drivers.loading import Loaded, loaded, require_current
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.messages import ChatMessage, ChatRole, labels_of
-from detent.core.control.decisions import ToolExecutionDecision, decided_run
+from detent.core.control.decisions import ToolExecutionDecision, apply_decisions
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError, Refusal
 from detent.core.machine.recovery import proven, rebind, without_approvals
@@ -61,7 +61,7 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     is_word = approvers is not None and not keeps_proofs(approvers)
     who = people(approvers, spec, run, stored.decisions)  # of the questions as they were shown
     run = without_approvals(spec, run) if is_copy or is_word else proven(spec, run, clock.now())
-    run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
+    run, _ = apply_decisions(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on
         run = rebind(run, run_id or chance.new_id(), chance.new_id())
