@@ -41,7 +41,7 @@ Agent: TypeAlias = Any
 
 AGENT: ContextVar[Agent] = ContextVar("agent", default=None)
 """Whose names are meant, as long as a value is written or read: cattrs hands on no argument."""
-_registered: dict[type, Form] = {}
+_special_forms: dict[type, Form] = {}
 _inner: set[type] = set()
 
 
@@ -51,7 +51,7 @@ class MismatchError(Exception):
 
 def register(kind: type, write: Callable[[Any], Any], read: Callable[..., Any]) -> None:
     """Have values of a class, or of a subclass, written and read in a way of their own."""
-    _registered[kind] = Form(write, read)
+    _special_forms[kind] = Form(write, read)
     _forget_forms()
 
 
@@ -69,7 +69,7 @@ def _forget_forms() -> None:
 
 def is_special(kind: type) -> bool:
     """Whether values of this class are written in a way of their own."""
-    return any(issubclass(kind, base) for base in _registered)
+    return any(issubclass(kind, base) for base in _special_forms)
 
 
 @cache
@@ -109,7 +109,7 @@ def form_of(hint: Any) -> Form:
 
 
 def _class_form(kind: Any) -> Form:
-    for base, form in _registered.items():
+    for base, form in _special_forms.items():
         if issubclass(kind, base):
             return form
     if issubclass(kind, Enum):
@@ -212,10 +212,10 @@ class _Union:
         readers = {_json_kind(kind): form_of(self._kinds[kind]).unpack for kind in plain}
         if float in readers:
             readers[int] = readers[float]
-        tagged = {kind.__name__: form_of(self._kinds[kind]).unpack for kind in self._records}
-        if tagged:
-            (only, *rest) = tagged.values()
-            readers[dict] = _tagged_reader(tagged) if rest else only
+        records = {kind.__name__: form_of(self._kinds[kind]).unpack for kind in self._records}
+        if records:
+            (only, *rest) = records.values()
+            readers[dict] = _tagged_reader(records) if rest else only
         return readers
 
 
@@ -235,14 +235,14 @@ def _tagged_reader(readers: Mapping[str, Callable[..., Any]]) -> Callable[..., A
 def _choice_form(choices: Mapping[Any, Any]) -> Form:
     """One of some texts, and what each of them stands for."""
 
-    def chosen(data: Any, _: object = None) -> Any:
+    def choose(data: Any, _: object = None) -> Any:
         try:
             return choices[data]
         except (KeyError, TypeError):
             message = f"must be one of {', '.join(choices)}, got {str(data)[:40]!r}"
             raise MismatchError(message) from None
 
-    return Form({value: data for data, value in choices.items()}.__getitem__, chosen)
+    return Form({value: data for data, value in choices.items()}.__getitem__, choose)
 
 
 def _array_form(item: Form) -> Form:

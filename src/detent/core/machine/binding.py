@@ -38,14 +38,14 @@ from detent.core.values.shared_list import bare
 
 UNASKED = "its rules have not been asked since another process has taken it up"
 NO_INPUTS = hash_of(FrozenDict())
-_hashed = lru_cache(maxsize=256)(hash_of)
+_hash_of = lru_cache(maxsize=256)(hash_of)
 """As `hash_of`, of what is the same for every call of a run."""
 
 
 def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     """What a decision about `call` is bound to, if it is to run as the run is now."""
     return Binding(
-        _hashed(run.id, run.nonce),
+        _hash_of(run.id, run.nonce),
         tool.version,
         hash_of(inputs_in(run, tool, tool.binds)) if tool.inputs else NO_INPUTS,
         arguments_digest(call, tool),

@@ -150,7 +150,7 @@ def _judgements(
         if not any(policy is effect.policy for effect in judges) and budgets.isdisjoint(names):
             budgets |= names
             judges.append(Judge(slot.ref, slot.call, spec.tools[name], policy, view, binding))
-    allowed: Inner = {}
+    by_call: Inner = {}
     for ref, effects in inner.items():
         ready = list[Effect]()
         for effect in effects:
@@ -159,8 +159,8 @@ def _judgements(
             elif budgets.isdisjoint(names := budgets_of(effect.policy)):
                 budgets |= names
                 ready.append(evolve(effect, run=_policy_view(outer, effect.run, calls)))
-        allowed[ref] = tuple(ready)
-    return judges, allowed
+        by_call[ref] = tuple(ready)
+    return judges, by_call
 
 
 def _policy_view(outer: Run[Any], run: Run[Any], calls: Counter[str]) -> Run[Any]:

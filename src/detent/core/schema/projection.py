@@ -104,7 +104,7 @@ def property_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _properties(
-    schema: Any, root: Mapping[str, Any], keywords: Collection[str], seen: Names
+    schema: Any, root: Mapping[str, Any], keywords: Collection[str], trail: Names
 ) -> Iterator[tuple[str, Any]]:
     if isinstance(schema, bool):
         return
@@ -112,10 +112,10 @@ def _properties(
     if "" in keywords:
         yield from (("", part) for part in parts_under(schema, NAMELESS))
     for part in parts_under(schema, keywords):
-        yield from _properties(part, root, keywords, seen)
-    if (reference := schema.get("$ref", "#")) != "#" and reference not in seen:
+        yield from _properties(part, root, keywords, trail)
+    if (reference := schema.get("$ref", "#")) != "#" and reference not in trail:
         target = resolve(reference, root)
-        yield from _properties(target, root, keywords, seen | {reference})
+        yield from _properties(target, root, keywords, trail | {reference})
 
 
 def _project(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple[str, ...]) -> Any:

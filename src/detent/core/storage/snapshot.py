@@ -305,8 +305,8 @@ def overrulings(run: Run[Any], later: Run[Any]) -> list[str]:
                 subject = f"the call of {call.tool_name!r} ({call.id})"
                 sentences.append(f"{subject} was {verdict} in the journal since")
         refs = [grant.ref for grant in runs[path].grants] if path in runs else []
-        revoked = [grant for grant in inner.grants if path in runs and grant.ref not in refs]
-        names = (grant.call.tool_name for grant in revoked)
+        grants = (grant for grant in inner.grants if path in runs and grant.ref not in refs)
+        names = (grant.call.tool_name for grant in grants)
         sentences += [f"what was confirmed for {name!r} was revoked" for name in names]
     return sentences
 

@@ -78,7 +78,7 @@ def redact(text: str, values: Mapping[str, object], *, known: object) -> str:
 
     What the reader knows already, because he wrote the whole of it in `known`, stays.
 
-    >>> redacted("no user 'Alice'", {"user_name": "Alice"}, known={})
+    >>> redact("no user 'Alice'", {"user_name": "Alice"}, known={})
     "no user '<user_name>'"
     """
     head = text[:READ]

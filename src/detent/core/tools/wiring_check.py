@@ -110,8 +110,8 @@ def _key_fault(item: Input | Output, state: BaseState) -> str | None:
         return unknown_key(item.key, state.fields)
     if item.declared is None or item.declared is key:  # not `==`: a namesake may be its equal
         return None
-    there, here = type_name(item.declared.type), type_name(key.type)
-    types = "" if there == here else f"; there it holds {there}, and in the agent's {here}"
+    theirs, ours = type_name(item.declared.type), type_name(key.type)
+    types = "" if theirs == ours else f"; there it holds {theirs}, and in the agent's {ours}"
     own = (
         "the agent has a dict schema, whose keys are wired by inputs_from_state, outputs_to_state"
         if isinstance(state, State)
