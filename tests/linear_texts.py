@@ -29,7 +29,7 @@ from detent.core.schema.conversion import ConversionError, convert
 from detent.core.schema.scalars import duration
 from detent.core.schema.validation import Validator
 from detent.core.state.stored import messages_from_json
-from detent.core.tools.redaction import redacted, without_secrets
+from detent.core.tools.redaction import redact, without_secrets
 from detent.core.values.short_repr import short_repr
 
 LENIENT = (ValueError, LookupError, TypeError, RecursionError, ConversionError)
@@ -89,9 +89,9 @@ TEXTS: Mapping[str, Callable[[str], object]] = {
     "a converted decimal": _refusing(lambda text: convert(text, Decimal, "x")),
     "converted bytes": _refusing(lambda text: convert(text, bytes, "x")),
     "a converted union": _refusing(lambda text: convert(text, int | Decimal | list[str], "x")),
-    "an error without a value": lambda text: redacted(text, {"it": text[:50]}, known={}),
-    "an error with all of it": lambda text: redacted(text, {"it": text}, known={}),
-    "an error with its half": lambda text: redacted(text, {"it": text[: len(text) // 2]}, known={}),
+    "an error without a value": lambda text: redact(text, {"it": text[:50]}, known={}),
+    "an error with all of it": lambda text: redact(text, {"it": text}, known={}),
+    "an error with its half": lambda text: redact(text, {"it": text[: len(text) // 2]}, known={}),
     "a result without secrets": lambda text: without_secrets(
         text, {"a": text[:20], "b": text[:5]}, ["a", "b"]
     ),

@@ -44,7 +44,7 @@ from detent.core.state.handlers import append_unique, merge_dicts, unite_sets
 from detent.core.state.stored import messages_from_json
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.masking import SecretParameter
-from detent.core.tools.redaction import redacted
+from detent.core.tools.redaction import redact
 from detent.core.tools.tool import by_name
 from detent.core.values.frozen import FrozenDict, freeze, thaw
 from detent.machine import AgentSpec, Delegated, ModelReplied, Run, due, start, step
@@ -356,10 +356,10 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
     ),
     "state: what differs": _state,
     "an error without many values": _items(
-        lambda items: redacted(" ".join(items), {"it": items}, known={}), lambda n: f"item {n}"
+        lambda items: redact(" ".join(items), {"it": items}, known={}), lambda n: f"item {n}"
     ),
     "an error without what many values know": _items(
-        lambda items: redacted(" ".join(items), {"it": items}, known=items), lambda n: f"item {n}"
+        lambda items: redact(" ".join(items), {"it": items}, known=items), lambda n: f"item {n}"
     ),
     "faults of a call with a secret": _secret_faults,
     "calls with ids that the model has chosen": _ids_taken,

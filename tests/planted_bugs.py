@@ -50,9 +50,9 @@ BUGS = (
         "results are merged in the order of arrival",
         Edit(
             "core/machine/step.py",
-            "_heard(spec, run, moved(slot, Succeeded(event.result)))",
-            "_heard(spec, evolve(run, state=run.state.update(event.result.writes)),"
-            " moved(slot, Succeeded(event.result)))",
+            "_with_answer(spec, run, move(slot, Succeeded(event.result)))",
+            "_with_answer(spec, evolve(run, state=run.state.update(event.result.writes)),"
+            " move(slot, Succeeded(event.result)))",
         ),
         Edit(
             "core/machine/turns.py",
@@ -123,8 +123,8 @@ BUGS = (
         "a cancelled run loses what was settled",
         Edit(
             "core/machine/turns.py",
-            "slot if is_settled(slot) else given_up(",
-            "given_up(",
+            "slot if is_settled(slot) else give_up(",
+            "give_up(",
         ),
     ),
     Bug(
@@ -166,7 +166,7 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "return posed(run, slot, clear.ask or Ask(), clear.binding, begins, at, cause)",
+            "return ask_about(run, slot, clear.ask or Ask(), clear.binding, begins, at, cause)",
             "return posed(run, slot, clear.ask or Ask(), clear.binding, begins, at)",
         ),
     ),
@@ -174,7 +174,7 @@ BUGS = (
         "what a human has changed about a call is not what runs",
         Edit(
             "core/machine/questions.py",
-            "return Slot(slot.ref, call, Ready(asked.attempt), clear, slot.spends)",
+            "return Slot(slot.ref, call, Ready(question.attempt), clear, slot.spends)",
             "return Slot(slot.ref, slot.call, Ready(asked.attempt), "
             "attrs.evolve(clear, binding=asked.binding))",
         ),
@@ -191,7 +191,7 @@ BUGS = (
         "an agent inside does not hear that its process has ended",
         Edit(
             "core/machine/recovery.py",
-            "now = settled(agent, resumed(agent, was, event))",
+            "now = settle(agent, resume_run(agent, was, event))",
             "now = was",
         ),
     ),
@@ -257,7 +257,7 @@ BUGS = (
         "a fork carries along what was confirmed for a call",
         Edit(
             "core/machine/recovery.py",
-            "return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot",
+            "return move(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot",
             "return slot",
         ),
     ),
@@ -281,7 +281,7 @@ BUGS = (
         "what a policy denies is asked about",
         Edit(
             "core/machine/questions.py",
-            'return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)',
+            'return deny_call(run, slot, "policy", reason or wording.FORBIDDEN, event.at)',
             "ask = Ask(reason)",
         ),
     ),
@@ -315,8 +315,8 @@ BUGS = (
         "what a driver holds is lost when somebody has spoken",
         Edit(
             "adapters/drivers/shared_run.py",
-            "self._unsettled = rebased(self.spec, self.folded, events, self._hooks)",
-            "self._unsettled = rebased(self.spec, self.folded, events[:0], self._hooks)",
+            "self._unsettled = rebase(self.spec, self.folded, events, self._hooks)",
+            "self._unsettled = rebase(self.spec, self.folded, events[:0], self._hooks)",
         ),
         in_company=True,
     ),
@@ -351,8 +351,8 @@ BUGS = (
         "what a user says further is forgotten",
         Edit(
             "core/machine/turns.py",
-            "labelled(say(run, run.unread), labels_of(run.unread))",
-            "labelled(run, labels_of(run.unread))",
+            "with_labels(say(run, run.unread), labels_of(run.unread))",
+            "with_labels(run, labels_of(run.unread))",
         ),
     ),
     Bug(
@@ -367,8 +367,8 @@ BUGS = (
         "an answer ends the run that does not know what was said since",
         Edit(
             "core/machine/turns.py",
-            "    on = turned(spec, ended, ended.state)\n",
-            "    return ended\n",
+            "    return run if turn.outcome is not None else turn\n",
+            "    return run\n",
         ),
     ),
 )

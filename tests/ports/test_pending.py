@@ -10,7 +10,7 @@ from attrs import evolve
 
 from detent import SecretParameter, State, StoredDataError, create_tool_from_function
 from detent.approvals import Answers, Ask, PendingCall, pending
-from detent.core.control.decisions import decided_run
+from detent.core.control.decisions import apply_decisions
 from detent.core.machine.binding import outdated_questions
 from detent.core.run.approval import FormerDecision
 from detent.core.run.effects import Policy
@@ -80,7 +80,7 @@ def test_what_is_secret_is_revealed_by_no_policy() -> None:
     spec: AgentSpec[State] = AgentSpec(state, by_name([paying]), policies=guard)
     run = waiting(spec, {"to": "Ann"})
     (call,) = pending(spec, run)
-    decided, _ = decided_run(spec, run, [call.confirm()], 1.0)
+    decided, _ = apply_decisions(spec, run, [call.confirm()], 1.0)
 
     assert call.state == {"account": MASK}
     assert decided.decisions[0].revealed == {"account": MASK}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checka
 
 from attrs import evolve, field, frozen
 
-from detent.core.codec.json_text import encoded
+from detent.core.codec.json_text import encode
 from detent.core.errors import DetentError
 from detent.core.values.fast_values import fast_init
 from detent.ports.claims import Claim
@@ -33,7 +33,7 @@ A recorder hands over a ``MappingProxyType`` of what has no other text in JSON; 
 
 
 def _texts_of(bodies: Iterable[Body]) -> list[str]:
-    return [body if isinstance(body, str) else encoded(dict(body)) for body in bodies]
+    return [body if isinstance(body, str) else encode(dict(body)) for body in bodies]
 
 
 def _data_of(body: Body) -> Mapping[str, Any]:

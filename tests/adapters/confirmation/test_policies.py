@@ -25,7 +25,7 @@ from detent.adapters.confirmation.policies import (
 from detent.adapters.confirmation.strictness import PolicyFailedError
 from detent.adapters.confirmation.tallies import AskAfter, AskOverBudget
 from detent.approvals import Allow, Answers, Approvers, Ask, judge, pending
-from detent.core.control.decisions import decided_run
+from detent.core.control.decisions import apply_decisions
 from detent.core.run.approval import DecisionRecord, Deny, Rejected, Verdict
 from detent.core.tools.result import ToolFault
 from detent.machine import (
@@ -132,7 +132,7 @@ def test_what_is_paid_back_makes_no_room_in_a_budget() -> None:
     spec = spec_of(AskOverBudget("amount", 10))
     run = waiting(spec, *({"to": "A", "amount": n} for n in (-100, 6)))
     (back,) = pending(spec, run)
-    run, _ = decided_run(spec, run, [back.confirm()], 1.0)
+    run, _ = apply_decisions(spec, run, [back.confirm()], 1.0)
     for place in range(2):
         run = step(spec, run, ToolStarted(CallRef(1, place), 1))
         run = step(spec, run, ToolReturned(CallRef(1, place), 1, ToolResult("done")))
@@ -147,9 +147,9 @@ def test_a_budget_counts_what_may_have_been_spent() -> None:
     spec = spec_of(AskOverBudget("amount", 10))
     run = waiting(spec, *({"to": "A", "amount": n} for n in (4, 7, 8, "much")))
     seven, eight = pending(spec, run)
-    run, _ = decided_run(spec, run, [seven.reject()], 1.0)
+    run, _ = apply_decisions(spec, run, [seven.reject()], 1.0)
     run = step(spec, run, ToolRaised(CallRef(1, 0), 1, ToolFault("raised", "broke off")))
-    run, _ = decided_run(spec, run, [eight.respond("by hand")], 1.0)
+    run, _ = apply_decisions(spec, run, [eight.respond("by hand")], 1.0)
 
     later = called(spec, *({"to": "B", "amount": n} for n in (6, 1)), turn=2)
     again = judged(spec, step(spec, run, later))

@@ -33,7 +33,7 @@ from detent import (
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.loading import loaded
 from detent.approvals import AlwaysAskPolicy
-from detent.core.storage.checkpoints import joined
+from detent.core.storage.checkpoints import join_chain
 from detent.journals import Journal, JournalConflictError, JournalError
 from detent.machine import (
     AgentSpec,
@@ -440,7 +440,7 @@ def test_both_build_on_each_others_checkpoints(
     result = drive(bench.driver(once("ToolReturned", *words)))
 
     chain = [(one.position, one.data) for one in store.checkpoints(RUN)]
-    last = joined(chain)
+    last = join_chain(chain)
     assert last is not None
     assert last[0] == chain[-1][0]
     assert all(data["after"] == place for (place, _), (_, data) in pairwise(chain))

@@ -23,13 +23,13 @@ from detent.core.codec.forms import (
     ESCAPES,
     LOCAL_PATH,
     SCALARS,
+    classes_in,
     is_storable,
-    mentioned,
     plain_type,
     stored_class,
 )
 from detent.core.codec.json_text import is_native
-from detent.core.schema.type_checks import undecorated
+from detent.core.schema.type_checks import bare_type
 from detent.core.values.frozen import FrozenDict, FrozenSet
 from detent.core.values.shared_list import SharedList
 
@@ -205,24 +205,24 @@ def test_a_frozen_container_counts_as_a_plain_one() -> None:
 
 def test_decorations_of_a_type_come_off() -> None:
     """All that are around it."""
-    assert undecorated(Annotated[UserId, 1]) is int
-    assert undecorated(list[int]) == list[int]
+    assert bare_type(Annotated[UserId, 1]) is int
+    assert bare_type(list[int]) == list[int]
 
 
 def test_a_type_mentions_the_classes_of_its_parts() -> None:
     """And those of their fields, however deep."""
-    names = mentioned(
+    names = classes_in(
         [dict[str, Outer | None], Annotated[list[Entry], 1], Box[Model], Literal[Mood.CALM]]
     )
     kinds: list[type] = [Outer, Inner, Mood, Pair, Box, Model]
     assert names == {kind.__name__: {kind} for kind in kinds}
-    assert mentioned([int, list[str], Any, Exception]) == {}
+    assert classes_in([int, list[str], Any, Exception]) == {}
 
 
 def test_classes_with_one_name_are_both_mentioned() -> None:
     """It is for others to say that they cannot be told apart."""
     other = type("Own", (Own,), {})
-    assert mentioned([Own, other]) == {"Own": {Own, other}}
+    assert classes_in([Own, other]) == {"Own": {Own, other}}
 
 
 def test_a_plain_class_cannot_be_stored() -> None:
@@ -232,4 +232,4 @@ def test_a_plain_class_cannot_be_stored() -> None:
 
 def test_an_alias_of_a_type_is_the_type() -> None:
     """As ``type Name = int`` makes one, from Python 3.12 on."""
-    assert undecorated(Alias) is int
+    assert bare_type(Alias) is int

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.codec.json_text import TAG, encoded, is_finite, is_plain, read_json
+from detent.core.codec.json_text import TAG, encode, is_finite, is_plain, read_json
 from detent.core.values.frozen import freeze
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -29,7 +29,7 @@ def test_plain_values_are_written_as_they_are(value: Any) -> None:
     """Frozen values as well."""
     assert is_plain(value)
     assert is_plain(freeze(value))
-    assert json.loads(encoded(freeze(value))) == value
+    assert json.loads(encode(freeze(value))) == value
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from detent import (
     TextContent,
     ToolCall,
 )
-from detent.core.codec.own_values import dump, load, told_of
+from detent.core.codec.own_values import dump, load, message_of
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.events import (
     AnswerRejected,
@@ -408,4 +408,4 @@ def test_a_fault_too_deep_to_be_followed_is_said_to_be_one() -> None:
         error.add_note(IterableValidationNote("inside", 0, object))
         error = group("an item", [error], list)
 
-    assert told_of(error) == "it is nested too deeply"
+    assert message_of(error) == "it is nested too deeply"

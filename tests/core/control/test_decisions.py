@@ -18,7 +18,7 @@ from detent import (
     ToolExecutionDecision,
 )
 from detent.approvals import Ask, DecisionRefusedError, Refusal, pending
-from detent.core.control.decisions import decided_run, decision_for, match_decision
+from detent.core.control.decisions import apply_decisions, decision_for, match_decision
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
@@ -45,7 +45,7 @@ FIRST, SECOND = pending(SPEC, RUN)
 
 def statuses(*decisions: ToolExecutionDecision) -> list[str]:
     """What has become of the two calls."""
-    run, _ = decided_run(SPEC, RUN, decisions, 1.0)
+    run, _ = apply_decisions(SPEC, RUN, decisions, 1.0)
     return [type(slot.status).__name__ for slot in run.slots]
 
 
@@ -64,7 +64,7 @@ def test_a_decision_about_an_unknown_call_is_told_what_waits() -> None:
     assert nothing.failure() == Refusal(
         "unknown_call", "no call of 'refund' waits in run 'r'; there waits: none"
     )
-    decided, _ = decided_run(SPEC, RUN, [FIRST.confirm(), SECOND.confirm()], 1.0)
+    decided, _ = apply_decisions(SPEC, RUN, [FIRST.confirm(), SECOND.confirm()], 1.0)
     other = match_decision(
         SPEC, decided, ToolExecutionDecision("pay", execute=True, tool_call_id="x")
     )
@@ -82,7 +82,7 @@ def test_a_decision_is_about_one_call() -> None:
 
 def test_a_secret_that_was_left_alone_stays_what_it_is() -> None:
     """The human has only seen its mask."""
-    run, _ = decided_run(SPEC, RUN, [FIRST.modify({**FIRST.arguments, "amount": 3})], 1.0)
+    run, _ = apply_decisions(SPEC, RUN, [FIRST.modify({**FIRST.arguments, "amount": 3})], 1.0)
 
     assert run.slots[0].call.arguments == {"to": "Ann", "amount": 3, "pin": "1234"}
     assert FIRST.faults({**FIRST.arguments, "amount": "x"}) != []
@@ -105,7 +105,7 @@ def test_a_decision_that_does_not_count_changes_nothing(
 ) -> None:
     """The others of the same list neither."""
     with pytest.raises(DecisionRefusedError) as caught:
-        decided_run(SPEC, RUN, [decision, SECOND.confirm()], 1.0)
+        apply_decisions(SPEC, RUN, [decision, SECOND.confirm()], 1.0)
 
     assert caught.value.refusal.why == why
     assert waiting(SPEC, ANN, BOB) == RUN
@@ -113,7 +113,7 @@ def test_a_decision_that_does_not_count_changes_nothing(
 
 def test_a_decision_about_a_call_that_has_ended_is_told_so() -> None:
     """The turn is over, and the run still knows what was decided in it."""
-    run, _ = decided_run(SPEC, RUN, [FIRST.reject("no"), SECOND.reject("no")], 1.0)
+    run, _ = apply_decisions(SPEC, RUN, [FIRST.reject("no"), SECOND.reject("no")], 1.0)
 
     assert isinstance(run.phase, Thinking)
     for late, id_ in ((FIRST.confirm(), "c10"), (SECOND.confirm(), "c11")):
@@ -174,17 +174,17 @@ def test_agents_side_by_side_may_have_calls_of_one_id() -> None:
     assert first.call_id == second.call_id
     by_id = ToolExecutionDecision("pay", execute=True, tool_call_id=first.call_id)
     with pytest.raises(DecisionRefusedError, match="2 calls of 'pay' wait"):
-        decided_run(spec, run, [by_id], 1.0)
-    run, _ = decided_run(spec, run, [second.confirm()], 1.0)
+        apply_decisions(spec, run, [by_id], 1.0)
+    run, _ = apply_decisions(spec, run, [second.confirm()], 1.0)
     assert pending(spec, run) == (first,)
-    run, _ = decided_run(spec, run, [by_id], 1.0)
+    run, _ = apply_decisions(spec, run, [by_id], 1.0)
     assert pending(spec, run) == ()
 
 
 def test_without_an_id_only_one_call_can_be_meant() -> None:
     """Where one waits, its tool's name is enough."""
     spec = spec_of(ALWAYS)
-    run, _ = decided_run(
+    run, _ = apply_decisions(
         spec, waiting(spec, ANN), [ToolExecutionDecision("pay", execute=True)], 1.0
     )
 

@@ -9,13 +9,13 @@ from attrs import evolve
 
 from detent import ChatMessage, Confirmed, Rejected, State, Tool, ToolCall, on_exit
 from detent.approvals import Ask
-from detent.core.control.rebase import is_from_others, rebased, still_heard
+from detent.core.control.rebase import is_from_others, rebase, still_heard
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.events import AnswerRejected, ToolNeverRan
 from detent.core.run.run import AwaitingDecision, Delegated, Ready, Running, with_slot
 from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.machine import (
     AgentSpec,
     CallRef,
@@ -145,7 +145,7 @@ def test_what_is_still_owed_counts() -> None:
     """Behind a decision about another call."""
     decided = replay(SPEC, ASKED, [REJECTED])
 
-    folded = rebased(SPEC, decided, [RETURNED])
+    folded = rebase(SPEC, decided, [RETURNED])
 
     after = replay(SPEC, ASKED, [REJECTED, RETURNED])
     assert folded == [(decided, RETURNED, after)]
@@ -155,7 +155,7 @@ def test_what_is_late_changes_nothing() -> None:
     """The run has ended; each event is told all the same."""
     ended = replay(SPEC, ASKED, [CANCELLED])
 
-    assert rebased(SPEC, ended, [RETURNED, REJECTED]) == [
+    assert rebase(SPEC, ended, [RETURNED, REJECTED]) == [
         (ended, RETURNED, ended),
         (ended, REJECTED, ended),
     ]
@@ -175,7 +175,7 @@ def test_hooks_are_asked_about_an_end() -> None:
     """Of which they may not have known: with the other words it is another."""
     asked: list[Run[Any]] = []
 
-    (one, back) = rebased(SPEC, START, [ANSWERED], hooks_that("say more", asked))
+    (one, back) = rebase(SPEC, START, [ANSWERED], hooks_that("say more", asked))
 
     assert asked == [one[2]]
     assert one[1] is ANSWERED
@@ -187,7 +187,7 @@ def test_hooks_that_are_content_are_heard_as_well() -> None:
     """Then the run has ended."""
     asked: list[Run[Any]] = []
 
-    ((_, _, after),) = rebased(SPEC, START, [ANSWERED], hooks_that(None, asked))
+    ((_, _, after),) = rebase(SPEC, START, [ANSWERED], hooks_that(None, asked))
 
     assert asked == [after]
 
@@ -197,7 +197,7 @@ def test_hooks_are_not_asked_again_about_what_they_have_rejected() -> None:
     asked: list[Run[Any]] = []
     back = AnswerRejected(1, "say more")
 
-    folded = rebased(SPEC, START, [ANSWERED, back], hooks_that("say more", asked))
+    folded = rebase(SPEC, START, [ANSWERED, back], hooks_that("say more", asked))
 
     assert [event for _, event, _ in folded] == [ANSWERED, back]
     assert folded[-1][2].outcome is None
@@ -209,7 +209,7 @@ def test_hooks_are_asked_about_an_end_that_people_have_made() -> None:
     asked: list[Run[Any]] = []
     ended = replay(SPEC, START, [ANSWERED])
 
-    folded = rebased(SPEC, ended, [CANCELLED], hooks_that("say more", asked))
+    folded = rebase(SPEC, ended, [CANCELLED], hooks_that("say more", asked))
 
     assert asked == [ended]
     assert [event for _, event, _ in folded] == [AnswerRejected(1, "say more"), CANCELLED]
@@ -231,8 +231,8 @@ def test_a_call_does_not_begin_by_what_was_revoked_before_that_was_recorded() ->
     starts = [ToolStarted(A, 1), ToolStarted(B, 1)]
     revoked = step(spec, run, GrantRevoked(A, "Ada"))
 
-    assert [event for _, event, _ in rebased(spec, run, starts)] == starts
-    folded = rebased(spec, revoked, starts)
+    assert [event for _, event, _ in rebase(spec, run, starts)] == starts
+    folded = rebase(spec, revoked, starts)
     assert [event for _, event, _ in folded] == [ToolStarted(A, 1)]
     assert [type(slot.status) for slot in folded[-1][2].slots] == [Running, Ready]
 
@@ -250,26 +250,24 @@ def test_nor_does_one_of_an_agent_inside() -> None:
     def at_work(inside: Run[Any]) -> Run[State]:
         return with_slot(run, evolve(run.slots[0], status=Delegated("ask", inside)))
 
-    bound = hashed(within.id, within.nonce)
+    bound = hash_of(within.id, within.nonce)
     assert within.grants[0].binding.run == bound
-    assert [event for _, event, _ in rebased(desk, at_work(within), [begun])] == [begun]
+    assert [event for _, event, _ in rebase(desk, at_work(within), [begun])] == [begun]
     revoked = step(inner, within, GrantRevoked(A, "Ada"))
-    assert rebased(desk, at_work(revoked), [begun]) == []
+    assert rebase(desk, at_work(revoked), [begun]) == []
     ended = step(desk, at_work(within), CANCELLED)
-    assert [after for _, _, after in rebased(desk, ended, [begun])] == [ended]
+    assert [after for _, _, after in rebase(desk, ended, [begun])] == [ended]
 
 
 def test_a_call_that_no_policy_has_judged_begins_if_none_guards_it() -> None:
     """What is not guarded needs nobody's word; what is guarded has none."""
     free = replay(SPEC, START, [CALLED])
-    assert [event for _, event, _ in rebased(SPEC, free, [ToolStarted(A, 1)])] == [
-        ToolStarted(A, 1)
-    ]
+    assert [event for _, event, _ in rebase(SPEC, free, [ToolStarted(A, 1)])] == [ToolStarted(A, 1)]
     bare = with_slot(free, evolve(free.slots[1], status=Ready()))
-    assert rebased(SPEC, bare, [ToolStarted(B, 1)]) == []
+    assert rebase(SPEC, bare, [ToolStarted(B, 1)]) == []
 
 
 def test_a_start_that_comes_twice_changes_nothing() -> None:
     """The call is at work already; whether it may begin is no question any more."""
     begun = replay(SPEC, START, [CALLED, ToolStarted(A, 1)])
-    assert rebased(SPEC, begun, [ToolStarted(A, 1)]) == [(begun, ToolStarted(A, 1), begun)]
+    assert rebase(SPEC, begun, [ToolStarted(A, 1)]) == [(begun, ToolStarted(A, 1), begun)]

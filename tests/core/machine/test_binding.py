@@ -195,7 +195,7 @@ def test_what_is_known_of_a_call_is_forgotten_with_it() -> None:
     gc.collect()
     before = len(binding._DIGESTS)
     call = ToolCall("pay", FIVE)
-    binding.arguments_bound(call, PAY)
+    binding.arguments_digest(call, PAY)
     assert len(binding._DIGESTS) == before + 1
     del call
     gc.collect()

@@ -10,7 +10,7 @@ from attrs import evolve
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
 from detent.core.machine.due import due
-from detent.core.machine.questions import remembered
+from detent.core.machine.questions import remember
 from detent.core.machine.step import replay, start, step
 from detent.core.run.approval import Confirmed
 from detent.core.run.effects import Effect, RunTool, WaitUntil
@@ -211,7 +211,7 @@ def test_a_grant_says_who_gave_it_and_when() -> None:
     run = asking.waiting(spec, {"to": "Ann", "amount": 5})
     event = HumanDecided(FIRST, "", Confirmed("tool"), by="Ann", at=7)
 
-    told = remembered(spec, run, run.slots[0], event)
+    told = remember(spec, run, run.slots[0], event)
 
     assert [(one.ref, one.by, one.at) for one in told.decisions] == [(FIRST, "Ann", 7)]
     assert [(one.ref, one.by, one.at) for one in told.grants] == [(FIRST, "Ann", 7)]

@@ -21,10 +21,10 @@ from detent import (
 )
 from detent.adapters.control.breakpoints import AgentBreakpoint, ToolBreakpoint, holds_of
 from detent.approvals import Ask, pending
-from detent.core.control.decisions import decided_run
+from detent.core.control.decisions import apply_decisions
 from detent.core.control.holds import describe_effects
 from detent.core.machine.delegation import ANSWER, agents_in, result_of_run, runs_in
-from detent.core.machine.recovery import rebound, unconfirmed
+from detent.core.machine.recovery import rebind, without_clearances
 from detent.core.run.run import AwaitingPolicy, Faulted, Ready, Succeeded
 from detent.core.run.spec import DEPTH_MAX
 from detent.core.storage.journal import (
@@ -298,8 +298,8 @@ def test_an_agent_that_waits_for_a_human_keeps_nobody_waiting() -> None:
 
     run = step(spec, run, ToolStarted(CallRef(1, 1), 1))
     (call,) = pending(spec, run)
-    yes, _ = decided_run(spec, run, [call.confirm()], 1.0)
-    no, _ = decided_run(spec, run, [call.reject()], 1.0)
+    yes, _ = apply_decisions(spec, run, [call.confirm()], 1.0)
+    no, _ = apply_decisions(spec, run, [call.reject()], 1.0)
     assert kinds(spec, yes) == [("tool", 0)]
     assert [done.path for done in yes.decisions] == [(AT,)]
     assert kinds(spec, no) == [("tool", 0), ("model", 1)]
@@ -329,7 +329,7 @@ def test_a_tool_that_runs_inside_is_not_displaced() -> None:
     ):
         run = step(spec, run, event)
     (call,) = pending(spec, run)
-    run, _ = decided_run(spec, run, [call.confirm()], 1.0)
+    run, _ = apply_decisions(spec, run, [call.confirm()], 1.0)
 
     assert [effect.path for effect in due(spec, run)] == [other]
 
@@ -357,14 +357,14 @@ def test_time_matters_where_an_agent_inside_has_only_so_much() -> None:
 def test_a_copy_of_a_run_has_copies_of_the_runs_inside() -> None:
     """With ids of their own, and so with keys and digests of their own."""
     run = delegated("look")
-    copy = rebound(run, "s", "n")
+    copy = rebind(run, "s", "n")
     assert nested_run(copy, (AT,)).id == "s/1.0"
     looking = wrap_event((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x"))))
     run = step(OUTER, run, looking)
-    (ready,) = nested_run(unconfirmed(OUTER, run), (AT,)).slots
+    (ready,) = nested_run(without_clearances(OUTER, run), (AT,)).slots
     guarded = evolve(INNER, policies=FrozenDict({"look": AlwaysAskPolicy()}))
     strict = AgentSpec(State({}), by_name([agent_tool(guarded)]))
-    (awaiting_policy,) = nested_run(unconfirmed(strict, run), (AT,)).slots
+    (awaiting_policy,) = nested_run(without_clearances(strict, run), (AT,)).slots
     assert (ready.status, awaiting_policy.status) == (Ready(), AwaitingPolicy())
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from detent import AlwaysAskPolicy, ChatMessage, Confirmed, Modified, State, Tool, ToolCall
 from detent.approvals import pending
-from detent.core.control.decisions import decided_run
+from detent.core.control.decisions import apply_decisions
 from detent.core.machine.binding import binding_of
 from detent.core.machine.delegation import runs_in
-from detent.core.machine.recovery import rebound, unconfirmed
+from detent.core.machine.recovery import rebind, without_clearances
 from detent.core.run.effects import Reconcile
 from detent.core.run.events import ModelFailed, Resumed, ToolLost, ToolNeverRan
 from detent.core.run.run import AwaitingPolicy
@@ -263,31 +263,31 @@ def test_a_copy_of_a_run_has_questions_of_its_own() -> None:
     (question,) = due(spec, asked)
     assert isinstance(question, AskHuman)
 
-    copied = rebound(asked, "copy", "n-copy")
-    other = rebound(asked, "other", "n-other")
+    copied = rebind(asked, "copy", "n-copy")
+    other = rebind(asked, "other", "n-other")
 
     digests = [one.digest for copy in (copied, other) for one in pending(spec, copy)]
     assert len({question.digest, *digests}) == 3
-    assert rebound(run, "copy", "n-copy") == evolve(run, id="copy", nonce="n-copy")
+    assert rebind(run, "copy", "n-copy") == evolve(run, id="copy", nonce="n-copy")
 
 
 def test_what_is_remembered_goes_along_with_a_copy() -> None:
     """Not what the tool's schema has made void meanwhile; and nothing when it begins anew."""
     spec = spec_of()
     run = waiting(spec, {"to": "Ann", "amount": 5}, {"to": "Bob", "amount": 6})
-    run, _ = decided_run(spec, run, [pending(spec, run)[0].confirm(remember="tool")], 1.0)
+    run, _ = apply_decisions(spec, run, [pending(spec, run)[0].confirm(remember="tool")], 1.0)
     assert pending(spec, run) == ()
     other = evolve(PAY, parameters={**PAY.parameters, "description": "another"})
     another = evolve(spec, tools=FrozenDict({"pay": other}))
 
-    (grant,) = rebound(run, "copy", "n-copy").grants
-    again = unconfirmed(spec, run)
+    (grant,) = rebind(run, "copy", "n-copy").grants
+    again = without_clearances(spec, run)
 
-    copy = rebound(run, "copy", "n-copy")
+    copy = rebind(run, "copy", "n-copy")
     call = run.slots[1].call
     assert grant.covers(binding_of(copy, call, PAY), 1.0)
     assert not grant.covers(binding_of(copy, call, another.tools["pay"]), 1.0)
-    assert rebound(evolve(copy, nonce="edited"), "next", "n").grants == ()
+    assert rebind(evolve(copy, nonce="edited"), "next", "n").grants == ()
     assert (again.grants, [slot.status for slot in again.slots]) == ((), [AwaitingPolicy()] * 2)
     assert [slot.call for slot in again.slots] == [slot.call for slot in run.slots]
 
@@ -296,11 +296,11 @@ def test_what_is_remembered_for_some_arguments_goes_along_with_them() -> None:
     """And with no others."""
     spec = spec_of()
     run = waiting(spec, {"to": "Ann", "amount": 5}, {"to": "Bob", "amount": 6})
-    run, _ = decided_run(spec, run, [pending(spec, run)[0].confirm(remember="arguments")], 1.0)
+    run, _ = apply_decisions(spec, run, [pending(spec, run)[0].confirm(remember="arguments")], 1.0)
 
-    (grant,) = rebound(run, "copy", "n-copy").grants
+    (grant,) = rebind(run, "copy", "n-copy").grants
 
-    copy = rebound(run, "copy", "n-copy")
+    copy = rebind(run, "copy", "n-copy")
     covers = [grant.covers(binding_of(copy, slot.call, PAY), 1.0) for slot in run.slots]
     assert covers == [True, False]
 
@@ -308,9 +308,9 @@ def test_what_is_remembered_for_some_arguments_goes_along_with_them() -> None:
 def test_only_guarded_calls_without_an_answer_are_judged_anew() -> None:
     """The others are as they were; so are those of agents at work, each by its own rules."""
     spec, run = in_flight("ask")
-    assert unconfirmed(spec, run) == run
+    assert without_clearances(spec, run) == run
     guarded = evolve(spec, policies=FrozenDict({"*": AlwaysAskPolicy()}))
-    begun, settled = unconfirmed(guarded, run).slots
+    begun, settled = without_clearances(guarded, run).slots
     assert (begun.status, settled) == (AwaitingPolicy(), run.slots[1])
 
 
@@ -319,11 +319,11 @@ def test_what_a_human_has_made_of_a_call_counts_for_no_fork() -> None:
     spec = spec_of()
     run = waiting(spec, {"to": "Ann", "amount": 5})
     (call,) = pending(spec, run)
-    run, _ = decided_run(spec, run, [call.modify({"to": "Bob", "amount": 1})], 1.0)
+    run, _ = apply_decisions(spec, run, [call.modify({"to": "Bob", "amount": 1})], 1.0)
     (changed,) = run.slots
     assert (changed.status, changed.clearance is not None) == (AwaitingPolicy(), True)
 
-    (slot,) = unconfirmed(spec, run).slots
+    (slot,) = without_clearances(spec, run).slots
 
     assert slot.clearance is not None
     assert (slot.status, slot.clearance.is_unjudged) == (AwaitingPolicy(), False)
@@ -333,7 +333,7 @@ def test_only_open_calls_have_decisions_to_bind() -> None:
     """A copy of a run that thinks is in the same phase."""
     spec, _ = in_flight("ask")
     run = start(spec, [ChatMessage.from_user("go")], run_id="r")
-    assert rebound(run, "copy", "n-copy").phase == Thinking()
+    assert rebind(run, "copy", "n-copy").phase == Thinking()
 
 
 def test_a_copy_of_a_run_asks_questions_of_its_own() -> None:
@@ -342,12 +342,12 @@ def test_a_copy_of_a_run_asks_questions_of_its_own() -> None:
     run = waiting(spec, *({"to": "Ann", "amount": n} for n in (1, 2)))
     digests = [
         call.digest
-        for one in (run, rebound(run, "s", "n-s"), rebound(run, "t", "n-t"))
+        for one in (run, rebind(run, "s", "n-s"), rebind(run, "t", "n-t"))
         for call in pending(spec, one)
     ]
 
     assert len(set(digests)) == 6
-    assert rebound(run, "s", "n-s") == rebound(run, "s", "n-s")
+    assert rebind(run, "s", "n-s") == rebind(run, "s", "n-s")
 
 
 def test_a_human_is_asked_about_a_lost_call_while_others_run() -> None:

@@ -10,7 +10,13 @@ from attrs import evolve
 from detent import ChatMessage, State, ToolCall
 from detent.approvals import Allow, Approvers, Ask, Deny
 from detent.core.machine.beginning import Begun, begun_by, may_begin
-from detent.core.machine.rejudging import Judgement, is_guarded, judge_anew, judgement_on, unbegun
+from detent.core.machine.rejudging import (
+    Judgement,
+    is_guarded,
+    judge_anew,
+    judgement_on,
+    without_attempt,
+)
 from detent.core.run.approval import Confirmed, Verdict
 from detent.core.run.run import AwaitingDecision, Ready, Run
 from detent.core.tools.tool import by_name
@@ -108,7 +114,7 @@ def test_what_has_begun_or_is_over_is_judged_no_more() -> None:
 
     assert step(spec, begun, late) is begun
     assert step(spec, over, late) is over
-    assert unbegun(begun, Begun(FIRST, 1, ())) == run
+    assert without_attempt(begun, Begun(FIRST, 1, ())) == run
 
 
 def test_a_call_that_nobody_has_judged_has_no_judgement() -> None:

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from detent import ToolCall
 from detent.approvals import AskOncePolicy, pending
-from detent.core.control.decisions import decided_run
+from detent.core.control.decisions import apply_decisions
 from detent.core.run.approval import Binding, Grant, Scope
 from detent.core.run.refs import CallRef
 from detent.core.tools.result import result_of
@@ -23,7 +23,9 @@ def test_a_confirmation_counts_for_its_scope(remember: Scope, left: int) -> None
     """For other calls of the turn that wait already, too."""
     run = waiting(SPEC, FIVE, FIVE, SIX)
 
-    run, _ = decided_run(SPEC, run, [pending(SPEC, run)[0].confirm(remember=remember, by="Ann")], 1)
+    run, _ = apply_decisions(
+        SPEC, run, [pending(SPEC, run)[0].confirm(remember=remember, by="Ann")], 1
+    )
 
     assert len(pending(SPEC, run)) == left
     assert [(grant.by, grant.at) for grant in run.grants] == [("Ann", 1)] * (remember != "call")
@@ -33,7 +35,7 @@ def test_a_confirmation_counts_for_its_scope(remember: Scope, left: int) -> None
 def test_a_grant_counts_in_later_turns_until_it_is_revoked() -> None:
     """Revoking one that there is not changes nothing."""
     run = waiting(SPEC, FIVE)
-    run, _ = decided_run(SPEC, run, [pending(SPEC, run)[0].confirm(remember="tool")], 1)
+    run, _ = apply_decisions(SPEC, run, [pending(SPEC, run)[0].confirm(remember="tool")], 1)
     run = step(SPEC, run, ToolReturned(CallRef(1, 0), 1, result_of(PAY, "paid")))
     revoked = step(SPEC, run, GrantRevoked(CallRef(1, 0)))
 
@@ -49,8 +51,8 @@ def test_ask_once_asks_once_for_equal_calls() -> None:
     spec = spec_of(AskOncePolicy())
     run = waiting(spec, FIVE, FIVE, SIX)
 
-    confirmed, _ = decided_run(spec, run, [pending(spec, run)[0].confirm()], 1)
-    rejected, _ = decided_run(spec, run, [pending(spec, run)[0].reject()], 1)
+    confirmed, _ = apply_decisions(spec, run, [pending(spec, run)[0].confirm()], 1)
+    rejected, _ = apply_decisions(spec, run, [pending(spec, run)[0].reject()], 1)
 
     assert [call.arguments["amount"] for call in pending(spec, confirmed)] == [6]
     assert len(pending(spec, rejected)) == 2

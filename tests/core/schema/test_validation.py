@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from detent.core.schema.accepted_keywords import schema_faults
-from detent.core.schema.validation import FAULTS_MAX, faults, resolved
+from detent.core.schema.validation import FAULTS_MAX, faults, resolve
 from detent.core.values.frozen import freeze
 
 NAMES = st.sampled_from(["a", "b", "ab"])
@@ -207,11 +207,11 @@ def test_arguments_that_are_no_object_are_called_the_arguments() -> None:
 def test_a_reference_leads_to_its_definition() -> None:
     """By name or place, with the escapes of JSON pointers."""
     root = {"$defs": {"a/b~c": {"type": "null"}}, "anyOf": [True, False]}
-    assert resolved("#/$defs/a~1b~0c", root) == {"type": "null"}
-    assert resolved("#/anyOf/1", root) is False
-    assert resolved("#", root) is root
+    assert resolve("#/$defs/a~1b~0c", root) == {"type": "null"}
+    assert resolve("#/anyOf/1", root) is False
+    assert resolve("#", root) is root
     with pytest.raises(LookupError):
-        resolved("#/$defs/none", root)
+        resolve("#/$defs/none", root)
 
 
 def test_what_would_do_is_told_in_words() -> None:

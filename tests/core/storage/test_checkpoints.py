@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import ChatMessage, State, StoredDataError, ToolCall
-from detent.core.codec.json_text import encoded
+from detent.core.codec.json_text import encode
 from detent.core.codec.own_values import load
 from detent.core.run.run import Acting, Slot, Succeeded
 from detent.core.state.handlers import replace_values
@@ -20,7 +20,7 @@ from detent.core.storage.checkpoints import (
     NO_CHECKPOINT,
     Known,
     checkpoint_data,
-    joined,
+    join_chain,
 )
 from detent.core.storage.journal import FORMAT, start_data
 from detent.core.storage.snapshot import passing_snapshot, run_of
@@ -68,7 +68,7 @@ CHAIN = chain(RUNS)
 @pytest.mark.parametrize("length", range(1, len(RUNS) + 1))
 def test_checkpoints_say_the_run_at_each_of_them(length: int) -> None:
     """Also where a list was replaced and not grown."""
-    found = joined(CHAIN[:length])
+    found = join_chain(CHAIN[:length])
 
     assert found is not None
     position, data = found
@@ -93,7 +93,7 @@ def test_it_says_how_much_of_it_comes_again() -> None:
     data, rest = checkpoint_data(SPEC, long, known)
     _, short = checkpoint_data(SPEC, grown(RUNS[2], said("x")), known)
 
-    assert 9000 + rest < len(encoded(data)) < 9200 + rest
+    assert 9000 + rest < len(encode(data)) < 9200 + rest
     assert 500 <= rest - short < 550
 
 
@@ -109,10 +109,10 @@ def test_a_text_that_looks_like_a_state_is_left_alone() -> None:
 @pytest.mark.parametrize("missing", range(len(CHAIN)))
 def test_what_builds_on_a_missing_checkpoint_is_left_out(missing: int) -> None:
     """The ones before it still say the run, and one that was made without it goes on."""
-    found = joined(CHAIN[:missing] + CHAIN[missing + 1 :])
+    found = join_chain(CHAIN[:missing] + CHAIN[missing + 1 :])
     known = Known(10 * missing, lists_in(RUNS[missing - 1].state)) if missing else NO_CHECKPOINT
     later = (99, as_stored(checkpoint_data(SPEC, RUNS[-1], known)[0]))
-    again = joined([*CHAIN[:missing], *CHAIN[missing + 1 :], later])
+    again = join_chain([*CHAIN[:missing], *CHAIN[missing + 1 :], later])
 
     assert (found is None) == (missing == 0)
     assert found is None or found[0] == 10 * missing
@@ -122,7 +122,7 @@ def test_what_builds_on_a_missing_checkpoint_is_left_out(missing: int) -> None:
 
 def test_without_checkpoints_there_is_none() -> None:
     """The run is read from its start."""
-    assert joined([]) is None
+    assert join_chain([]) is None
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_damaged_checkpoint_is_refused(change: dict[str, object]) -> None:
     """In place of a run that never was."""
     (first, one), (second, two) = CHAIN[:2]
     with pytest.raises(StoredDataError, match=r"a checkpoint is damaged: |format"):
-        joined([(first, one), (second, two | change)])
+        join_chain([(first, one), (second, two | change)])
 
 
 @given(
@@ -152,7 +152,7 @@ def test_a_damaged_checkpoint_is_refused(change: dict[str, object]) -> None:
 def test_any_data_gives_a_typed_error_or_a_run(change: dict[str, Any]) -> None:
     """Stored data is not to be trusted."""
     try:
-        found = joined([CHAIN[0], (20, CHAIN[1][1] | change)])
+        found = join_chain([CHAIN[0], (20, CHAIN[1][1] | change)])
         if found is not None:
             run_of(SPEC, passing_snapshot(found[1]))
     except StoredDataError:

@@ -13,7 +13,7 @@ from attrs import frozen
 from detent import ChatMessage, State, Tool, ToolCall
 from detent.core.codec.own_values import data_of
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.run.run import Acting, AwaitingDecision, Refused, Slot, evolve, moved
+from detent.core.run.run import Acting, AwaitingDecision, Refused, Slot, evolve, move
 from detent.core.storage.journal import (
     event_from_json,
     event_of_kind,
@@ -186,7 +186,7 @@ def test_a_run_waits_while_nothing_but_a_human_is_waited_for() -> None:
     """What has its answer does not count."""
     assert isinstance(ACTING.phase, Acting)
     reply, (first, second) = ACTING.phase.reply, ACTING.slots
-    asked, settled = moved(first, AwaitingDecision("d")), moved(second, Refused("no"))
+    asked, settled = move(first, AwaitingDecision("d")), move(second, Refused("no"))
 
     def status_with(*slots: Slot) -> str:
         return status_of(evolve(ACTING, phase=Acting(reply, slots)))

@@ -15,7 +15,7 @@ from detent.adapters.confirmation.stopped_calls import get_tool_calls_and_descri
 from detent.approvals import Ask, pending
 from detent.core.codec.own_values import dump
 from detent.core.errors import StoredDataError
-from detent.core.machine.recovery import rebound
+from detent.core.machine.recovery import rebind
 from detent.core.run.effects import EffectKey
 from detent.core.run.run import (
     Acting,
@@ -213,7 +213,7 @@ def test_a_damaged_snapshot_gives_a_typed_error_or_a_run(place: Any, value: obje
         snapshot.to_json()
         _ = (snapshot.component_visits, snapshot.component_inputs, snapshot.messages)
         get_tool_calls_and_descriptions_from_snapshot(snapshot)
-        rebound(run_of(SPEC, snapshot), "another", "n")
+        rebind(run_of(SPEC, snapshot), "another", "n")
     except StoredDataError:
         pass
 
@@ -239,7 +239,7 @@ def test_a_question_that_no_digest_names_is_put_anew() -> None:
     assert isinstance(RUN.phase, Acting)
     snapshot = snapshot_of(SPEC, evolve(RUN, phase=Acting(RUN.phase.reply, slots)))
 
-    copy = rebound(run_of(SPEC, snapshot), "another", "n")
+    copy = rebind(run_of(SPEC, snapshot), "another", "n")
 
     assert pending(SPEC, copy) == ()
     assert [one.call for one in due(SPEC, copy) if isinstance(one, Judge)] == [slots[0].call]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from attrs import field, frozen
 
-from detent.core.tools.version import hashed, rule_of
+from detent.core.tools.version import hash_of, rule_of
 
 
 @frozen
@@ -52,7 +52,7 @@ def power(base: int, exponent: int) -> int:
 )
 def test_another_rule_is_another(one: object, other: object) -> None:
     """By its class, its options or its code."""
-    assert hashed(rule_of(one)) != hashed(rule_of(other))
+    assert hash_of(rule_of(one)) != hash_of(rule_of(other))
 
 
 def test_what_it_has_learnt_is_no_part_of_it() -> None:
@@ -60,8 +60,8 @@ def test_what_it_has_learnt_is_no_part_of_it() -> None:
     learnt = Above({"b": 1, "a": {1, 2}})
     learnt.seen.add(7)
 
-    assert hashed(rule_of(learnt)) == hashed(rule_of(Above({"a": {2, 1}, "b": 1})))
-    assert hashed(rule_of(Plain())) == hashed(rule_of(Plain()))
+    assert hash_of(rule_of(learnt)) == hash_of(rule_of(Above({"a": {2, 1}, "b": 1})))
+    assert hash_of(rule_of(Plain())) == hash_of(rule_of(Plain()))
 
 
 def test_a_rule_that_is_in_itself_has_an_end() -> None:
@@ -69,4 +69,4 @@ def test_a_rule_that_is_in_itself_has_an_end() -> None:
     loop: list[Any] = []
     loop.append(Above(loop))
 
-    assert hashed(rule_of(loop)) == hashed(rule_of(loop))
+    assert hash_of(rule_of(loop)) == hash_of(rule_of(loop))

@@ -13,14 +13,14 @@ from attrs import evolve, frozen
 from detent.adapters.drivers.loading import Loaded, loaded, require_current
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.messages import ChatMessage, ChatRole, labels_of
-from detent.core.control.decisions import ToolExecutionDecision, decided_run
+from detent.core.control.decisions import ToolExecutionDecision, apply_decisions
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError, Refusal
-from detent.core.machine.recovery import proven, rebound, unsaid
+from detent.core.machine.recovery import proven, rebind, without_approvals
 from detent.core.machine.step import step
 from detent.core.run.approval import Principal
 from detent.core.run.events import Resumed
-from detent.core.run.run import Run, labelled
+from detent.core.run.run import Run, with_labels
 from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.handlers import replace_values
@@ -60,11 +60,11 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     # RULE: what nobody can look at again counts where it was said, and in nothing handed in
     is_word = approvers is not None and not keeps_proofs(approvers)
     who = people(approvers, spec, run, stored.decisions)  # of the questions as they were shown
-    run = unsaid(spec, run) if is_copy or is_word else proven(spec, run, clock.now())
-    run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
+    run = without_approvals(spec, run) if is_copy or is_word else proven(spec, run, clock.now())
+    run, _ = apply_decisions(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on
-        run = rebound(run, run_id or chance.new_id(), chance.new_id())
+        run = rebind(run, run_id or chance.new_id(), chance.new_id())
     return Loaded(run, 0, stored.held)
 
 
@@ -240,8 +240,8 @@ def _is_history(messages: Sequence[ChatMessage]) -> bool:
 
 def behind(run: Run[S], before: AgentResult[Any, Any]) -> Run[S]:
     """The run, which begins with what the one before it has read, and has spent of budgets."""
-    run = labelled(run, labels_of(before.run.unread))
-    return evolve_run(labelled(run, before.run.labels), spent=before.run.spent)
+    run = with_labels(run, labels_of(before.run.unread))
+    return evolve_run(with_labels(run, before.run.labels), spent=before.run.spent)
 
 
 def _prompt(spec: AgentSpec[Any]) -> ChatMessage:

@@ -65,7 +65,7 @@ class RunDecisions:
             JournalConflictError: others write to the run all the time; nothing has been written.
         """
         from detent.adapters.agent.continuation import people
-        from detent.core.control.decisions import ToolExecutionDecision, decided_run
+        from detent.core.control.decisions import ToolExecutionDecision, apply_decisions
         from detent.ports.pending import pending
 
         for decision in decisions:
@@ -83,7 +83,7 @@ class RunDecisions:
         now, (spec, run) = self._assembly.clock.now(), self._load(run_id)
         who = people(self._assembly.approvers, spec, run, decisions)
         return pending(
-            spec, self._write(run_id, lambda run: decided_run(spec, run, decisions, now, who))
+            spec, self._write(run_id, lambda run: apply_decisions(spec, run, decisions, now, who))
         )
 
     def grants(self, run_id: str) -> tuple[Grant, ...]:

@@ -21,7 +21,7 @@ from detent.core.machine.calls import Refusal
 from detent.core.run.approval import Decision, Principal
 from detent.core.run.events import HumanDecided
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.core.values.checks import number
 from detent.ports.clock import Clock
 from detent.ports.pending import PendingCall
@@ -145,7 +145,7 @@ class ApproverKeys:
         return (
             is_theirs
             and is_about
-            and len({hashed(dump(decision, Decision)) for decision in both}) == 1
+            and len({hash_of(dump(decision, Decision)) for decision in both}) == 1
         )
 
     def _fault(self, proof: str, name: str, at: float | None) -> str:

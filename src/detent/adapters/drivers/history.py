@@ -14,9 +14,9 @@ from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.hearing import announce
 from detent.core.chat.messages import ChatMessage, labels_of
-from detent.core.machine.recovery import rebound, unconfirmed
+from detent.core.machine.recovery import rebind, without_clearances
 from detent.core.machine.turns import next_turn, with_unread
-from detent.core.run.run import Acting, Done, Run, evolve, labelled
+from detent.core.run.run import Acting, Done, Run, evolve, with_labels
 from detent.core.run.spec import AgentSpec
 from detent.core.state.keys import Write
 from detent.core.state.state import initial_writes
@@ -182,8 +182,8 @@ class Runs(Generic[S]):
         state: Mapping[str, object],
     ) -> Run[S]:
         """The same as a run. Raises as `fork`."""
-        run = unconfirmed(self.spec, self.at(run_id, length))
-        run = rebound(run, self.chance.new_id(), self.chance.new_id())
+        run = without_clearances(self.spec, self.at(run_id, length))
+        run = rebind(run, self.chance.new_id(), self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
             raise ValueError(
@@ -193,7 +193,7 @@ class Runs(Generic[S]):
         if messages:
             run = with_unread(run)  # was said before
         written = run.state.update(writes)
-        run = labelled(run, labels_of(messages))
+        run = with_labels(run, labels_of(messages))
         goes_on = messages and isinstance(run.phase, Done)
         return next_turn(run, written) if goes_on else evolve(run, state=written)
 

@@ -18,11 +18,11 @@ from detent.core.run.run import Done, Run, is_settled
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
-from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, joined
+from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, join_chain
 from detent.core.storage.journal import event_of_kind, progress_mark
 from detent.core.storage.snapshot import (
     SnapshotMismatchError,
-    overruled,
+    overrulings,
     passing_snapshot,
     run_of,
 )
@@ -98,7 +98,7 @@ def require_current(
     with suppress(RunNotFoundError):
         later = loaded(journal, spec, run.id).run
         if later.nonce == run.nonce:
-            faults = overruled(run, later)
+            faults = overrulings(run, later)
             if is_decided:
                 faults.append(
                     f"run {run.id!r} is in the journal: decide about it there, where each decision "
@@ -114,7 +114,7 @@ def _last_checkpoint(
     journal: Journal, run_id: str, until: int | None
 ) -> tuple[int, Mapping[str, Any]] | None:
     chain = journal.checkpoints(run_id)
-    return joined(
+    return join_chain(
         (one.position, one.data) for one in chain if until is None or one.position <= until
     )
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.adapters.system.threads_and_loops import in_a_thread, in_background
-from detent.core.control.decisions import ToolExecutionDecision, decision_for, unmasked
+from detent.core.control.decisions import ToolExecutionDecision, decision_for, unmask
 from detent.core.machine.calls import (
     DecisionRefusedError,
     Refusal,
@@ -141,7 +141,7 @@ def _meant(name: str, effect: AskHuman, said: object) -> tuple[Decision | None, 
             if decision is None and said.action in DECISIVE:
                 raise TypeError(f"{name} answered {said.action!r}: {DECISIVE[said.action]}")
             if isinstance(decision, Modified):
-                arguments = unmasked(decision.arguments, effect.call, effect.tool)
+                arguments = unmask(decision.arguments, effect.call, effect.tool)
                 decision = evolve(decision, arguments=arguments)
             return decision, said.by
         case None:

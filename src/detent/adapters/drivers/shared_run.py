@@ -12,7 +12,7 @@ from attrs import frozen
 
 from detent.adapters.drivers.steps import Steps, at_once
 from detent.core.control.hooks import Hook
-from detent.core.control.rebase import Folded, rebased
+from detent.core.control.rebase import Folded, rebase
 from detent.core.errors import DetentError
 from detent.core.machine.beginning import lapse_of
 from detent.core.machine.due import due
@@ -178,7 +178,7 @@ class SharedRun(ABC, Generic[S]):
             self._tell(missed)
         finally:
             events = [event for _, event, _ in folded]
-            self._unsettled = rebased(self.spec, self.folded, events, self._hooks)
+            self._unsettled = rebase(self.spec, self.folded, events, self._hooks)
             if self._unsettled:
                 self.folded = self._unsettled[-1][2]
             self._is_undone = False

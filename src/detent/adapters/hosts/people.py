@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.continuation import people
 from detent.adapters.agent.decisions import RunDecisions
-from detent.core.control.decisions import ToolExecutionDecision, decided_run
+from detent.core.control.decisions import ToolExecutionDecision, apply_decisions
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.core.machine.step import step
@@ -108,7 +108,7 @@ class People(RunDecisions):
     ) -> tuple[Run[Any], list[Event]]:
         spec, now = self._assembly.current_spec, self._assembly.clock.now()
         if isinstance(said, ToolExecutionDecision):
-            return decided_run(spec, run, [said], now, who)
+            return apply_decisions(spec, run, [said], now, who)
         event: Event
         match said:
             case CancelRequested():

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from attrs import Factory, define, evolve, field, frozen
 
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.ports.claims import Claims, claims_of
 from detent.ports.journal import (
     Checkpoint,
@@ -40,7 +40,7 @@ Link: TypeAlias = tuple[int, str]
 def link_of(before: str, run_id: str, entry: Entry, data: Mapping[str, Any]) -> str:
     """The digest of an entry with this data, and of all those before it."""
     place = (run_id, entry.position, entry.at, entry.kind, entry.status)
-    return hashed("detent audit 1", before, *place, dict(data))
+    return hash_of("detent audit 1", before, *place, dict(data))
 
 
 @define

@@ -14,7 +14,7 @@ from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
 from detent.core.errors import ToolDefinitionError
 from detent.core.tools.signature import ToolFunction
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict, frozen_mapping
 
 NAME_MAX = 64
@@ -90,7 +90,7 @@ def listing_of(server: tuple[object, ...], described: Iterable[Mapping[str, Any]
         if reason := _fault(entry, counts[_clean(name)]):
             left_out[name] = reason
         else:
-            definitions[name] = Definition(name, entry, hashed(*server, entry))
+            definitions[name] = Definition(name, entry, hash_of(*server, entry))
     return Listing(definitions, left_out)
 
 

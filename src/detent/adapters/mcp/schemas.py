@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any, cast
 
 from detent.core.schema.accepted_keywords import KNOWN, MANY, NAMED, ONE, UNCHECKED
-from detent.core.schema.validation import compiled, pointer_parts
+from detent.core.schema.validation import compile_schema, pointer_parts
 
 PARTS_MAX = 5_000
 """How many schemas in schemas there may be once references are followed."""
@@ -104,7 +104,7 @@ def _can_be_checked(keyword: str, rule: Any) -> bool:
 
 def _compiles(pattern: object) -> bool:
     try:
-        compiled({"pattern": pattern})
+        compile_schema({"pattern": pattern})
     except ValueError:
         return False
     return True

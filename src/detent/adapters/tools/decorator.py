@@ -26,7 +26,7 @@ from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.retries import Retries
 from detent.core.tools.signature import ToolFunction, name_of, signature_of
-from detent.core.tools.tool import Tool, hidden_parameters, wired
+from detent.core.tools.tool import Tool, hidden_parameters, wiring
 from detent.core.tools.wiring import MARK, Injected, Output, Source, inputs_from, outputs_of
 
 P = ParamSpec("P")
@@ -151,7 +151,7 @@ def create_tool_from_function(
             f"a tool has no option {', '.join(map(repr, unknown))}; {meant} is: {', '.join(known)}"
         )
     signature = signature_of(function)
-    inputs = (*inputs_from(wired(wires.get("inputs_from_state"))), *signature.inputs)
+    inputs = (*inputs_from(wiring(wires.get("inputs_from_state"))), *signature.inputs)
     return FunctionTool(
         name or name_of(function),
         description_of(function) if description is None else description,

@@ -90,7 +90,7 @@ class FileContent:
     extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
 
 
-def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+def _sort(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
@@ -111,7 +111,7 @@ class ToolCall:
     id: str | None = None
     extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
     unreadable: str | None = None
-    secret: tuple[str, ...] = field(default=(), eq=False, converter=_sorted)
+    secret: tuple[str, ...] = field(default=(), eq=False, converter=_sort)
 
     def __rich_repr__(self) -> Iterator[tuple[str, object]]:
         """What prints, by name."""
@@ -140,12 +140,13 @@ class Citation:
     end: int | None = None
 
 
-def _parts_of(given: Sequence[Part], known: frozenset[type]) -> tuple[Part, ...]:
+def _parts_of(content: Sequence[Part], classes: frozenset[type]) -> tuple[Part, ...]:
     """The parts, each of a class that freezes what comes in. Raises TypeError for anything else."""
-    parts = tuple(given)
-    if not known.issuperset(map(type, parts)):
-        names = ", ".join(sorted(kind.__name__ for kind in known))
-        wrong = given if isinstance(given, str) else next(x for x in parts if type(x) not in known)
+    parts = tuple(content)
+    if not classes.issuperset(map(type, parts)):
+        names = ", ".join(sorted(kind.__name__ for kind in classes))
+        others = (part for part in parts if type(part) not in classes)
+        wrong = content if isinstance(content, str) else next(others)
         raise TypeError(f"a message is made of {names}, in a list; got {wrong!r:.80}")
     return parts
 
@@ -249,8 +250,8 @@ class ChatMessage:
         """What the model says: its reasoning, its text and its tool calls, in this order."""
         parts: list[Content] = []
         if reasoning is not None:
-            thought = ReasoningContent(reasoning) if isinstance(reasoning, str) else reasoning
-            parts.append(thought)
+            part = ReasoningContent(reasoning) if isinstance(reasoning, str) else reasoning
+            parts.append(part)
         if text is not None:
             parts.append(_text(text))
         return cls(ChatRole.ASSISTANT, (*parts, *(tool_calls or ())), name, meta or EMPTY)
@@ -372,9 +373,9 @@ def with_calls(message: ChatMessage, calls: Sequence[ToolCall]) -> ChatMessage:
     content = message.content
     if {*map(id, content)}.issuperset(map(id, calls)):
         return message  # they are its own: the usual case
-    rest = iter(calls)
-    replaced = [next(rest) if isinstance(part, ToolCall) else part for part in content]
-    return evolve(message, content=replaced)
+    new = iter(calls)
+    parts = [next(new) if isinstance(part, ToolCall) else part for part in content]
+    return evolve(message, content=parts)
 
 
 def tool_message(result: ToolCallResult) -> ChatMessage:
@@ -388,11 +389,11 @@ def labels_of(messages: Iterable[ChatMessage]) -> tuple[str, ...]:
     Raises:
         ValueError: of one of them, these are no list of texts.
     """
-    found: list[str] = []
+    names: list[str] = []
     for message in messages:
         labels: Any = message.meta.get("labels", ())
         is_list = isinstance(labels, list | tuple | set | frozenset)
-        if not is_list or not all(isinstance(one, str) and one for one in labels):
+        if not is_list or not all(isinstance(label, str) and label for label in labels):
             raise ValueError(f"meta['labels'] of a message is a list of texts, got {labels!r:.80}")
-        found += labels
-    return tuple(sorted(set(found)))
+        names += labels
+    return tuple(sorted(set(names)))

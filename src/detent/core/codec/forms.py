@@ -12,7 +12,7 @@ import attrs
 
 from detent.core.schema.record_fields import is_named_tuple
 from detent.core.schema.scalars import SCALARS as JSON_SCALARS
-from detent.core.schema.type_checks import undecorated
+from detent.core.schema.type_checks import bare_type
 from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet
 from detent.core.values.shared_list import SharedList
 
@@ -30,7 +30,7 @@ SPECIAL: dict[type, Form] = {}
 """The forms that packages above have given to classes of theirs, wherever these stand."""
 
 
-def each(
+def map_each(
     change: Callable[[Any], Any], items: Iterable[Any], places: Iterable[Any] | None = None
 ) -> list[Any]:
     """Every item changed; where that fails, the error says at which place.
@@ -38,26 +38,26 @@ def each(
     Raises:
         IterableValidationError: what came of changing an item, as cattrs says it.
     """
-    done: list[Any] = []
+    new: list[Any] = []
     try:
         for item in items:
-            done.append(change(item))  # noqa: PERF401  # how many there are is needed when one fails
+            new.append(change(item))  # noqa: PERF401  # how many there are is needed when one fails
     except Exception as error:  # noqa: BLE001  # whatever a constructor says is passed on
         from cattrs import IterableValidationError, IterableValidationNote
 
-        place = len(done) if places is None else [*places][len(done)]
+        place = len(new) if places is None else [*places][len(new)]
         error.add_note(IterableValidationNote(f"at {place!r}", place, object))
         group: Any = IterableValidationError  # pyright does not see its own constructor
         raise group("an item cannot be read", [error], list) from None
-    return done
+    return new
 
 
 def unpack_each(
     forms: Iterable[Form], items: Iterable[Any], places: Iterable[Any] | None = None
 ) -> list[Any]:
-    """Every item read by its form; errors as of `each`."""
+    """Every item read by its form; errors as of `map_each`."""
     pairs = zip(forms, items, strict=False)
-    return each(lambda pair: pair[0].unpack(pair[1]), pairs, places)
+    return map_each(lambda pair: pair[0].unpack(pair[1]), pairs, places)
 
 
 class NoFormError(Exception):
@@ -138,9 +138,9 @@ def is_storable(kind: type) -> bool:
     return issubclass(kind, Enum) or is_record(kind) or is_model(kind) or converts_itself
 
 
-def stored_class(declared: object) -> type | None:
+def stored_class(hint: object) -> type | None:
     """The class whose own instances, and no others, are stored without saying their type."""
-    kind = get_origin(declared) or declared
+    kind = get_origin(hint) or hint
     if not isinstance(kind, type):
         return None
     if is_typeddict(kind):
@@ -149,22 +149,22 @@ def stored_class(declared: object) -> type | None:
     return kind if kind in BUILT_IN.values() or is_storable(kind) else None
 
 
-def mentioned(types: Iterable[object]) -> Mapping[str, frozenset[type]]:
+def classes_in(types: Iterable[object]) -> Mapping[str, frozenset[type]]:
     """The storable classes in `types` and in the fields of these classes, by name."""
-    found: dict[str, frozenset[type]] = {}
-    seen: set[object] = set()
+    classes: dict[str, frozenset[type]] = {}
+    kinds: set[object] = set()
     ahead: list[Any] = list(types)
     while ahead:
-        declared = undecorated(ahead.pop())
-        kind = get_origin(declared) or declared
-        ahead += get_args(declared)
+        hint = bare_type(ahead.pop())
+        kind = get_origin(hint) or hint
+        ahead += get_args(hint)
         if isinstance(kind, Enum):  # an argument of Literal
             kind = type(kind)
-        if not isinstance(kind, type) or kind in seen:
+        if not isinstance(kind, type) or kind in kinds:
             continue
-        seen.add(kind)
+        kinds.add(kind)
         if is_record(kind) or is_typeddict(kind):
             ahead += get_type_hints(kind, include_extras=True).values()
         if is_storable(kind):
-            found[kind.__name__] = found.get(kind.__name__, frozenset()) | {kind}
-    return found
+            classes[kind.__name__] = classes.get(kind.__name__, frozenset()) | {kind}
+    return classes

@@ -27,7 +27,7 @@ _chunks: Any = _make and _make(
 )
 
 
-def encoded(value: object) -> str:
+def encode(value: object) -> str:
     """Any plain JSON as text, in ASCII: half a character pair, which no encoding has, passes too.
 
     What holds itself is found out before, or ends as a RecursionError.

@@ -23,18 +23,18 @@ from detent.core.codec.forms import (
     SPECIAL,
     Form,
     NoFormError,
-    each,
+    classes_in,
     is_model,
     is_record,
     is_storable,
-    mentioned,
+    map_each,
     plain_type,
     stored_class,
     unpack_each,
 )
 from detent.core.codec.json_text import NATIVE, TAG, is_native
 from detent.core.schema.record_fields import fields_of, is_named_tuple
-from detent.core.schema.type_checks import undecorated
+from detent.core.schema.type_checks import bare_type
 from detent.core.values.copies import frozen_fields
 
 
@@ -47,7 +47,7 @@ class OpenValueConverter(Converter):
 
     def __init__(self, types: Iterable[object]) -> None:
         super().__init__(forbid_extra_keys=True)
-        self._classes = mentioned(types)
+        self._classes = classes_in(types)
         self._records: dict[object, Form] = {}
         self._open = Form(self._pack_open, self._unpack_open)
 
@@ -68,25 +68,25 @@ class OpenValueConverter(Converter):
         unpack = self.form(type).unpack
         return lambda data, _: unpack(data)
 
-    def form(self, declared: Any) -> Form:
+    def form(self, hint: Any) -> Form:
         """How values are written and read that are declared as a type; None stands for any."""
-        declared = undecorated(declared)
-        if get_origin(declared) in (Union, UnionType):
-            options = [option for option in get_args(declared) if option is not NoneType]
+        hint = bare_type(hint)
+        if get_origin(hint) in (Union, UnionType):
+            options = [option for option in get_args(hint) if option is not NoneType]
             return self.form(options[0]) if len(options) == 1 else self._open
-        kind = stored_class(declared)
+        kind = stored_class(hint)
         if kind is None:
             return self._open
-        own = self._own_form(kind, declared)
-        other = self._pack_open if kind in NATIVE else self._pack_typed
+        own = self._own_form(kind, hint)
+        pack_other = self._pack_open if kind in NATIVE else self._pack_typed
         return Form(
-            lambda value: own.pack(value) if plain_type(value) is kind else other(value),
+            lambda value: own.pack(value) if plain_type(value) is kind else pack_other(value),
             lambda data: self._unpack_open(data) if _is_typed(data) else own.unpack(data),
         )
 
-    def _own_form(self, kind: Any, declared: Any) -> Form:
+    def _own_form(self, kind: Any, hint: Any) -> Form:
         """The form of instances of `kind`, which is the class of the declared type."""
-        origin, arguments = get_origin(declared) or declared, get_args(declared)
+        origin, arguments = get_origin(hint) or hint, get_args(hint)
         if kind in SPECIAL:
             return SPECIAL[kind]
         if kind in NATIVE:
@@ -99,8 +99,8 @@ class OpenValueConverter(Converter):
             return self._typed_dict_form(origin)
         if is_record(kind):
             return Form(
-                lambda value: self._record_form(declared).pack(value),
-                lambda data: self._record_form(declared).unpack(data),
+                lambda value: self._record_form(hint).pack(value),
+                lambda data: self._record_form(hint).unpack(data),
             )
         if kind is dict:
             key, item = map(self.form, arguments or (Any, Any))
@@ -156,23 +156,23 @@ class OpenValueConverter(Converter):
 
         return Form(pack, unpack)
 
-    def _record_form(self, declared: Any) -> Form:
+    def _record_form(self, hint: Any) -> Form:
         """Made when it is first used, for a class may have fields of its own type."""
-        if declared not in self._records:
-            parameters = getattr(declared, "__parameters__", ())
-            whole = declared[(Any,) * len(parameters)] if parameters else declared
-            self._records[declared] = self._new_record_form(whole, get_origin(whole) or whole)
-        return self._records[declared]
+        if hint not in self._records:
+            parameters = getattr(hint, "__parameters__", ())
+            whole = hint[(Any,) * len(parameters)] if parameters else hint
+            self._records[hint] = self._new_record_form(whole, get_origin(whole) or whole)
+        return self._records[hint]
 
-    def _new_record_form(self, declared: Any, kind: Any) -> Form:
+    def _new_record_form(self, hint: Any, kind: Any) -> Form:
         if is_named_tuple(kind):
             return self._named_tuple_form(kind)
         if attrs.has(kind):
             attrs.resolve_types(kind, include_extras=True)
         later = frozen_fields(kind) is None  # in a frozen class such fields follow from the others
-        pack = make_dict_unstructure_fn(declared, self, _cattrs_include_init_false=later)
-        unpack = make_dict_structure_fn(declared, self, _cattrs_include_init_false=later)
-        return Form(pack, lambda data: unpack(data, declared))
+        pack = make_dict_unstructure_fn(hint, self, _cattrs_include_init_false=later)
+        unpack = make_dict_structure_fn(hint, self, _cattrs_include_init_false=later)
+        return Form(pack, lambda data: unpack(data, hint))
 
     def _named_tuple_form(self, kind: Any) -> Form:
         forms = {field.name: self.form(field.declared) for field in fields_of(kind)}
@@ -200,12 +200,12 @@ class OpenValueConverter(Converter):
 
     def _unpack_open(self, data: Any) -> Any:
         if isinstance(data, list):
-            return each(self._unpack_open, data)
+            return map_each(self._unpack_open, data)
         if not isinstance(data, dict):
             return data
         if _is_typed(data):
             return self._unpack_typed(data)
-        return dict(zip(data, each(self._unpack_open, data.values(), data), strict=True))
+        return dict(zip(data, map_each(self._unpack_open, data.values(), data), strict=True))
 
     def _pack_typed(self, value: Any) -> Any:
         if value is None:  # null is None in any place
@@ -226,24 +226,24 @@ class OpenValueConverter(Converter):
         name = "Path" if kind is LOCAL_PATH else kind.__name__
         if BUILT_IN.get(name) is kind:
             return name
-        known = self._classes.get(name, frozenset())
+        classes = self._classes.get(name, frozenset())
         if not is_storable(kind):
             reason = (
                 "make its class an attrs class or a dataclass, or give it to_dict and from_dict"
             )
-        elif kind not in known:
+        elif kind not in classes:
             reason = (
                 f"only its declared type can say which class it is: mention {name}, as list[{name}]"
             )
-        elif len(known) > 1 or name in BUILT_IN:
+        elif len(classes) > 1 or name in BUILT_IN:
             reason = f"several types are called {name}; rename one"
         else:
             return name
         raise NoFormError(value, reason)
 
     def _class_called(self, name: object) -> type:
-        known = self._classes.get(str(name), frozenset())
-        kind = BUILT_IN.get(str(name)) or (next(iter(known)) if len(known) == 1 else None)
+        classes = self._classes.get(str(name), frozenset())
+        kind = BUILT_IN.get(str(name)) or (next(iter(classes)) if len(classes) == 1 else None)
         if kind is None:
             raise ValueError(f"the declared types mention no {name!r}, or several")
         return kind

@@ -27,7 +27,7 @@ from typing import (
 
 from attrs import has
 
-from detent.core.codec.forms import Form, each
+from detent.core.codec.forms import Form, map_each
 from detent.core.codec.json_text import NATIVE, TAG, is_plain
 from detent.core.codec.values import from_json, to_json
 from detent.core.schema.record_fields import is_named_tuple
@@ -41,7 +41,7 @@ Agent: TypeAlias = Any
 
 AGENT: ContextVar[Agent] = ContextVar("agent", default=None)
 """Whose names are meant, as long as a value is written or read: cattrs hands on no argument."""
-_registered: dict[type, Form] = {}
+_special_forms: dict[type, Form] = {}
 _inner: set[type] = set()
 
 
@@ -51,7 +51,7 @@ class MismatchError(Exception):
 
 def register(kind: type, write: Callable[[Any], Any], read: Callable[..., Any]) -> None:
     """Have values of a class, or of a subclass, written and read in a way of their own."""
-    _registered[kind] = Form(write, read)
+    _special_forms[kind] = Form(write, read)
     _forget_forms()
 
 
@@ -69,7 +69,7 @@ def _forget_forms() -> None:
 
 def is_special(kind: type) -> bool:
     """Whether values of this class are written in a way of their own."""
-    return any(issubclass(kind, known) for known in _registered)
+    return any(issubclass(kind, base) for base in _special_forms)
 
 
 @cache
@@ -89,9 +89,9 @@ def _converter() -> Converter:
 
 
 @cache
-def form_of(declared: Any) -> Form:
+def form_of(hint: Any) -> Form:
     """How values of a type that is declared in our own vocabulary are written and read."""
-    origin, arguments = get_origin(declared) or declared, get_args(declared)
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
     if origin is FrozenDict and arguments[1:] != (object,):
         return _object_form(form_of(arguments[1]))
     if origin in BASIC:
@@ -109,8 +109,8 @@ def form_of(declared: Any) -> Form:
 
 
 def _class_form(kind: Any) -> Form:
-    for known, form in _registered.items():
-        if issubclass(kind, known):
+    for base, form in _special_forms.items():
+        if issubclass(kind, base):
             return form
     if issubclass(kind, Enum):
         return _choice_form({member.value: member for member in kind})
@@ -135,10 +135,10 @@ def _record_form(kind: Any) -> Form:
     bounds = tuple(variable.__bound__ for variable in getattr(kind, "__parameters__", ()))
     whole = kind[bounds] if bounds else kind
     pack = make_dict_unstructure_fn(whole, _converter(), _cattrs_omit_if_default=True)
-    read = make_dict_structure_fn(whole, _converter(), _cattrs_forbid_extra_keys=True)
+    structure = make_dict_structure_fn(whole, _converter(), _cattrs_forbid_extra_keys=True)
 
     def unpack(data: Any, _: object = None) -> Any:
-        return read(require_object(data), kind)
+        return structure(require_object(data), kind)
 
     return Form(pack, unpack) if kind not in _inner else _inner_form(Form(pack, unpack))
 
@@ -208,14 +208,15 @@ class _Union:
     @cached_property
     def _readers(self) -> dict[type, Callable[..., Any]]:
         """By the classes that JSON has."""
-        others = [kind for kind in self._kinds if kind not in self._records]
-        found = {_json_kind(kind): form_of(self._kinds[kind]).unpack for kind in others}
-        if float in found:
-            found[int] = found[float]
-        named = {kind.__name__: form_of(self._kinds[kind]).unpack for kind in self._records}
-        if named:
-            found[dict] = _tagged_reader(named) if len(named) > 1 else next(iter(named.values()))
-        return found
+        plain = [kind for kind in self._kinds if kind not in self._records]
+        readers = {_json_kind(kind): form_of(self._kinds[kind]).unpack for kind in plain}
+        if float in readers:
+            readers[int] = readers[float]
+        records = {kind.__name__: form_of(self._kinds[kind]).unpack for kind in self._records}
+        if records:
+            (only, *rest) = records.values()
+            readers[dict] = _tagged_reader(records) if rest else only
+        return readers
 
 
 def _tagged_reader(readers: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
@@ -224,8 +225,8 @@ def _tagged_reader(readers: Mapping[str, Callable[..., Any]]) -> Callable[..., A
         tag = body.pop(TAG, None)
         read = readers.get(tag) if type(tag) is str else None
         if read is None:
-            told = f"must have {TAG!r}, one of {', '.join(readers)}"
-            raise MismatchError(f"{told}, got {str(tag)[:40]!r}")
+            message = f"must have {TAG!r}, one of {', '.join(readers)}"
+            raise MismatchError(f"{message}, got {str(tag)[:40]!r}")
         return read(body)
 
     return unpack
@@ -234,19 +235,19 @@ def _tagged_reader(readers: Mapping[str, Callable[..., Any]]) -> Callable[..., A
 def _choice_form(choices: Mapping[Any, Any]) -> Form:
     """One of some texts, and what each of them stands for."""
 
-    def chosen(data: Any, _: object = None) -> Any:
+    def choose(data: Any, _: object = None) -> Any:
         try:
             return choices[data]
         except (KeyError, TypeError):
-            told = f"must be one of {', '.join(choices)}, got {str(data)[:40]!r}"
-            raise MismatchError(told) from None
+            message = f"must be one of {', '.join(choices)}, got {str(data)[:40]!r}"
+            raise MismatchError(message) from None
 
-    return Form({value: data for data, value in choices.items()}.__getitem__, chosen)
+    return Form({value: data for data, value in choices.items()}.__getitem__, choose)
 
 
 def _array_form(item: Form) -> Form:
     def unpack(data: Any, _: object = None) -> tuple[Any, ...]:
-        return tuple(each(item.unpack, require_array(data)))
+        return tuple(map_each(item.unpack, require_array(data)))
 
     return Form(lambda value: list(map(item.pack, value)), unpack)
 
@@ -256,7 +257,7 @@ def _object_form(item: Form) -> Form:
         return {name: item.pack(part) for name, part in value.items()}
 
     def unpack(data: Any, _: object = None) -> FrozenDict[str, Any]:
-        values = each(item.unpack, require_object(data).values(), data)
+        values = map_each(item.unpack, require_object(data).values(), data)
         return FrozenDict(zip(data, values, strict=True))
 
     return Form(pack, unpack)
@@ -311,9 +312,9 @@ def _text(value: Any, _: object = None) -> Any:
     return value
 
 
-def mismatch(wanted: str, value: object) -> MismatchError:
+def mismatch(words: str, value: object) -> MismatchError:
     """What is raised for a value of another type than the wanted one."""
-    return MismatchError(f"must be {wanted}, got {type(value).__name__}")
+    return MismatchError(f"must be {words}, got {type(value).__name__}")
 
 
 def require_object(data: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from attrs import fields, has, resolve_types
 
-from detent.core.codec.json_text import encoded
+from detent.core.codec.json_text import encode
 from detent.core.codec.own_forms import AGENT, Agent, MismatchError, form_of, inside, is_special
 from detent.core.errors import StoredDataError, UnstorableError
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def dump(value: object, declared: Any = None, agent: Agent = None) -> Any:
-    """`value` as plain JSON. `declared` is its type; without it, that of the value itself.
+def dump(value: object, hint: Any = None, agent: Agent = None) -> Any:
+    """`value` as plain JSON. `hint` is its type; without it, that of the value itself.
 
     Raises:
         UnstorableError: something in it cannot be written as JSON.
     """
-    return json.loads(encoded(data_of(value, declared, agent)))
+    return json.loads(encode(data_of(value, hint, agent)))
 
 
-def data_of(value: object, declared: Any = None, agent: Agent = None) -> Any:
+def data_of(value: object, hint: Any = None, agent: Agent = None) -> Any:
     """The same as what JSON has no other text for: it may share containers with the value."""
-    kind: Any = declared or type(value)
+    kind: Any = hint or type(value)
     before = AGENT.set(agent)
     try:
         return form_of(kind).pack(value)
@@ -40,11 +40,11 @@ def data_of(value: object, declared: Any = None, agent: Agent = None) -> Any:
         AGENT.reset(before)
 
 
-def why_unstorable(value: object, declared: Any, error: Exception) -> str:
+def why_unstorable(value: object, hint: Any, error: Exception) -> str:
     """What keeps a value from being written, and where in it, by what came of trying."""
     if isinstance(error, RecursionError):
         return "this is nested too deeply to be stored"
-    place, fault = _fault_in(value, declared, error)
+    place, fault = _fault_in(value, hint, error)
     return f"this cannot be stored: {fault} @ data{place}"
 
 
@@ -55,12 +55,12 @@ def read(data: object, kind: type[T], agent: Agent = None) -> Result[T, str]:
     """
     from returns.result import Failure, Success  # 15 ms: loaded once something is read
 
-    known: Any = kind
+    hint: Any = kind
     before = AGENT.set(agent)
     try:
-        return Success(form_of(known).unpack(data))
+        return Success(form_of(hint).unpack(data))
     except Exception as error:  # noqa: BLE001  # what a constructor raises is the data's fault, too
-        return Failure(told_of(error))
+        return Failure(message_of(error))
     finally:
         AGENT.reset(before)
 
@@ -69,13 +69,13 @@ def load(data: object, kind: type[T], agent: Agent = None) -> T:
     """What `read` gives. Raises StoredDataError where the data says no such value."""
     from returns.pipeline import is_successful
 
-    found = read(data, kind, agent)
-    if is_successful(found):
-        return found.unwrap()
-    raise StoredDataError(f"stored data cannot be read: {found.failure()}")
+    result = read(data, kind, agent)
+    if is_successful(result):
+        return result.unwrap()
+    raise StoredDataError(f"stored data cannot be read: {result.failure()}")
 
 
-def told_of(error: Exception, place: str = "data") -> str:
+def message_of(error: Exception, place: str = "data") -> str:
     """What is wrong with stored data, and where, by what came of reading it."""
     from cattrs import transform_error
 
@@ -96,10 +96,10 @@ def _sentence(error: BaseException, _: object) -> str:
     return "it is missing" if isinstance(error, KeyError) else str(error)
 
 
-def _fault_in(value: Any, declared: Any, error: Exception) -> tuple[str, Exception]:
+def _fault_in(value: Any, hint: Any, error: Exception) -> tuple[str, Exception]:
     """Where in a value that could not be written the fault is, and which: cattrs does not say."""
     with suppress(MismatchError), inside(value):  # the agent inside may not be there at all
-        for step, part, kind in _parts(value, declared):
+        for step, part, kind in _parts(value, hint):
             try:
                 form_of(kind).pack(part)
             except Exception as inner:  # noqa: BLE001  # as in `data_of`
@@ -107,16 +107,16 @@ def _fault_in(value: Any, declared: Any, error: Exception) -> tuple[str, Excepti
                 return step + place, fault
     if type(error) in (KeyError, TypeError):  # of texts and choices: what reads them says more
         try:
-            form_of(declared).unpack(value)
+            form_of(hint).unpack(value)
         except MismatchError as fault:
             return "", fault
     return "", error
 
 
-def _parts(value: Any, declared: Any) -> Iterator[tuple[str, Any, Any]]:
+def _parts(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
     if has(type(value)) and not is_special(type(value)):
-        stored = (field for field in fields(resolve_types(type(value))) if field.init)
-        yield from ((f".{field.name}", getattr(value, field.name), field.type) for field in stored)
-    for kind in (declared, *get_args(declared)):
+        items = (field for field in fields(resolve_types(type(value))) if field.init)
+        yield from ((f".{field.name}", getattr(value, field.name), field.type) for field in items)
+    for kind in (hint, *get_args(hint)):
         if get_origin(kind) is tuple and type(value) is tuple:
-            yield from ((f"[{at}]", item, get_args(kind)[0]) for at, item in enumerate(value))
+            yield from ((f"[{place}]", item, get_args(kind)[0]) for place, item in enumerate(value))

@@ -17,7 +17,7 @@ from detent.core.codec.forms import NoFormError, is_record, plain_type, stored_c
 from detent.core.codec.json_text import NATIVE, is_plain
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.schema.record_fields import field_names
-from detent.core.schema.type_checks import undecorated
+from detent.core.schema.type_checks import bare_type
 from detent.core.values.short_repr import short_repr
 
 if TYPE_CHECKING:
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 
 def to_json(
-    value: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
+    value: object, hint: object = Any, types: Iterable[object] = (), *, place: str = "value"
 ) -> Any:
     """`value` as plain JSON: dicts, lists, texts, numbers, booleans and None.
 
     Args:
         value: what to store.
-        declared: the type that `from_json` will be told.
-        types: more types whose classes may occur where `declared` leaves the type open.
+        hint: the type that `from_json` will be told.
+        types: more types whose classes may occur where `hint` leaves the type open.
         place: what errors call the value.
 
     Raises:
         UnstorableError: something in the value cannot be stored; says where and why.
     """
     try:
-        if _is_written_as_it_is(value, declared):
+        if _is_written_as_it_is(value, hint):
             return value
-        return _converter(declared, types).unstructure(value, declared)
+        return _converter(hint, types).unstructure(value, hint)
     except NoFormError as error:
-        where = place + (_way_to(error.value, value) or "")
+        spot = place + (_way_to(error.value, value) or "")
         raise UnstorableError(
-            f"{where} cannot be stored: {short_repr(error.value)}; {error}"
+            f"{spot} cannot be stored: {short_repr(error.value)}; {error}"
         ) from None
     except RecursionError:
         raise UnstorableError(f"{place} cannot be stored: it is nested too deeply") from None
@@ -54,7 +54,7 @@ def to_json(
 
 
 def from_json(
-    data: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
+    data: object, hint: object = Any, types: Iterable[object] = (), *, place: str = "value"
 ) -> Any:
     """The value that `to_json` stored as `data`, given the same types.
 
@@ -62,25 +62,25 @@ def from_json(
         StoredDataError: the data does not fit the declared type; says where and why.
     """
     try:
-        return _converter(declared, types).structure(data, declared)
+        return _converter(hint, types).structure(data, hint)
     except Exception as error:
         from cattrs import transform_error
 
         raise StoredDataError("; ".join(transform_error(error, place, _reason))) from error
 
 
-def _is_written_as_it_is(value: object, declared: object) -> bool:
+def _is_written_as_it_is(value: object, hint: object) -> bool:
     try:
-        kind = _plain_kind(declared)
+        kind = _plain_kind(hint)
     except TypeError:  # an annotation in it has no hash
         return False
     return (kind is object or plain_type(value) is kind) and is_plain(value)
 
 
 @lru_cache(maxsize=256)
-def _plain_kind(declared: object) -> type | None:
+def _plain_kind(hint: object) -> type | None:
     """The class whose plain values are written as they are; `object` is any, None no class."""
-    plain = undecorated(declared)
+    plain = bare_type(hint)
     kind = stored_class(plain)
     items = (stored_class(item) for item in get_args(plain) if item is not Any)
     if plain is Any or kind in NATIVE:
@@ -88,8 +88,8 @@ def _plain_kind(declared: object) -> type | None:
     return kind if kind in (list, dict) and NATIVE.issuperset(items) else None
 
 
-def _converter(declared: object, types: Iterable[object]) -> OpenValueConverter:
-    plain_types = [undecorated(kind) for kind in (declared, *types)]
+def _converter(hint: object, types: Iterable[object]) -> OpenValueConverter:
+    plain_types = [bare_type(kind) for kind in (hint, *types)]
     try:
         return _known_converter(frozenset(plain_types))
     except TypeError:  # an annotation in one of them has no hash
@@ -122,6 +122,6 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
         yield from ((f"[{key!r}]", item) for key, item in value.items())
         yield from ((f" key {key!r}", key) for key in value)
     elif isinstance(value, list | tuple | set | frozenset):
-        yield from ((f"[{at}]", item) for at, item in enumerate(value))
+        yield from ((f"[{place}]", item) for place, item in enumerate(value))
     elif is_record(type(value)):
         yield from ((f".{name}", getattr(value, name)) for name in field_names(type(value)) or ())

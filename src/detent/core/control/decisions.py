@@ -91,24 +91,24 @@ class ToolExecutionDecision:
         Raises:
             StoredDataError: it is no decision. Nothing but True lets a tool run.
         """
-        known = fields_dict(cls).keys()
-        if not isinstance(data, Mapping) or not {"tool_name", "execute"} <= data.keys() <= known:
-            raise StoredDataError(f"this is no decision about a tool, which has {sorted(known)}")
+        names = fields_dict(cls).keys()
+        if not isinstance(data, Mapping) or not {"tool_name", "execute"} <= data.keys() <= names:
+            raise StoredDataError(f"this is no decision about a tool, which has {sorted(names)}")
         try:
             return cls(**data)
         except (TypeError, ValueError) as error:
             raise StoredDataError(f"this is no decision about a tool: {error}") from error
 
 
-def unmasked(arguments: Mapping[str, Any], call: ToolCall, tool: Tool) -> dict[str, Any]:
+def unmask(arguments: Mapping[str, Any], call: ToolCall, tool: Tool) -> dict[str, Any]:
     """Changed arguments in the order that was shown, with what was left as it was shown.
 
     That is the secrets, and the defaults, which the call leaves out.
     """
     was, shown = call.arguments, masked(with_defaults(call, tool), tool.masked)
-    same = [k for k in arguments if k in shown and identity(arguments[k]) == identity(shown[k])]
-    kept = {k: was[k] if k in same else arguments[k] for k in was if k in arguments}
-    return kept | {k: arguments[k] for k in arguments if k not in kept and k not in same}
+    names = [k for k in arguments if k in shown and identity(arguments[k]) == identity(shown[k])]
+    values = {k: was[k] if k in names else arguments[k] for k in was if k in arguments}
+    return values | {k: arguments[k] for k in arguments if k not in values and k not in names}
 
 
 def match_decision(
@@ -125,35 +125,35 @@ def match_decision(
     """
     from returns.result import Failure, Success  # 15 ms: loaded with the first decision
 
-    found = [one for one in _calls(run) if _is_meant(one[-1], decision)]
-    if len(found) > 1:  # agents that work side by side may have calls of one id
-        found = [one for one in found if _waits_for(one[-1], decision)] or found
-    if not found:
-        return Failure(_unmatched(run, decision))
-    if len(found) > 1:
+    matches = [match for match in _calls(run) if _is_meant(match[-1], decision)]
+    if len(matches) > 1:  # agents that work side by side may have calls of one id
+        matches = [match for match in matches if _waits_for(match[-1], decision)] or matches
+    if not matches:
+        return Failure(_no_match(run, decision))
+    if len(matches) > 1:
         # To take the first would run a call that the human may not have seen.
-        text = f"{len(found)} calls of {decision.tool_name!r} wait; say which by its tool_call_id"
+        text = f"{len(matches)} calls of {decision.tool_name!r} wait; say which by its tool_call_id"
         return Failure(Refusal("unknown_call", text))
-    ((path, inner, slot),) = found
+    ((path, inner, slot),) = matches
     agent = reduce(lambda spec, at: spec.agents[at.tool_name], path, spec)
     digest = decision.digest
     digest = str(getattr(slot.status, "digest", "")) if digest is None else digest
-    decided = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)
-    event = HumanDecided(slot.ref, digest, decided, who.name if who else decision.by, at, who)
-    if (why := refusal(agent, inner, event) or _outdated(agent, inner, slot, decided)) is not None:
-        return Failure(why)
+    answer = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)
+    event = HumanDecided(slot.ref, digest, answer, who.name if who else decision.by, at, who)
+    if (fault := refusal(agent, inner, event) or _mismatch(agent, inner, slot, answer)) is not None:
+        return Failure(fault)
     return Success(wrap_event(path, event))
 
 
-def _outdated(spec: AgentSpec[Any], run: Run[Any], slot: Slot, decided: Decision) -> Refusal | None:
+def _mismatch(spec: AgentSpec[Any], run: Run[Any], slot: Slot, answer: Decision) -> Refusal | None:
     """Why a yes is about something else than what would run. A no always counts."""
     now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
-    if isinstance(decided, Rejected) or not is_unfit(spec, run, slot, now):
+    if isinstance(answer, Rejected) or not is_unfit(spec, run, slot, now):
         return None
     status = slot.status
-    said = status.binding.changes(now) if isinstance(status, AwaitingDecision) else []
-    what = "; ".join(said) or "it is not the question that was put"
-    text = f"the call of {slot.call.tool_name!r} must be asked about anew: {what}"
+    changes = status.binding.changes(now) if isinstance(status, AwaitingDecision) else []
+    reason = "; ".join(changes) or "it is not the question that was put"
+    text = f"the call of {slot.call.tool_name!r} must be asked about anew: {reason}"
     return Refusal("outdated", f"{text}; resume the run, and decide what it asks then")
 
 
@@ -162,7 +162,7 @@ def _calls(run: Run[Any]) -> Iterator[tuple[Path, Run[Any], Slot]]:
     return ((path, inner, slot) for path, inner in runs_in(run) for slot in inner.slots)
 
 
-def decided_run(
+def apply_decisions(
     spec: AgentSpec[S],
     run: Run[S],
     decisions: Iterable[ToolExecutionDecision],
@@ -179,13 +179,13 @@ def decided_run(
     from returns.pipeline import is_successful
 
     events: list[Event] = []
-    known = chain(who, repeat(None))
-    for decision, by in zip(decisions, known, strict=False):
+    people = chain(who, repeat(None))
+    for decision, person in zip(decisions, people, strict=False):
         # each against the run that the ones before have made: two about one call do not both count
-        matched = match_decision(spec, run, decision, at, by)
-        if not is_successful(matched):
-            raise DecisionRefusedError(matched.failure())
-        events.append(matched.unwrap())
+        match = match_decision(spec, run, decision, at, person)
+        if not is_successful(match):
+            raise DecisionRefusedError(match.failure())
+        events.append(match.unwrap())
         run = step(spec, run, events[-1])
     return run, events
 
@@ -204,15 +204,15 @@ def _is_meant(slot: Slot, decision: ToolExecutionDecision) -> bool:
     return _waits_for(slot, decision)
 
 
-def _unmatched(run: Run[Any], decision: ToolExecutionDecision) -> Refusal:
+def _no_match(run: Run[Any], decision: ToolExecutionDecision) -> Refusal:
     name, call_id = decision.tool_name, decision.tool_call_id
-    which = repr(name) if call_id is None else f"{name!r} with the id {call_id!r}"
+    subject = repr(name) if call_id is None else f"{name!r} with the id {call_id!r}"
     # its turn may be over, and then no slot has the call any more
     if any((record.call.tool_name, record.call.id) == (name, call_id) for record in run.decisions):
-        return Refusal("repeated", f"the call of {which} has been decided about already")
+        return Refusal("repeated", f"the call of {subject} has been decided about already")
     slots = [slot for _, _, slot in _calls(run) if isinstance(slot.status, AwaitingDecision)]
     names = ", ".join(f"{slot.call.tool_name} ({slot.call.id})" for slot in slots) or "none"
-    text = f"no call of {which} waits in run {run.id!r}; there waits: {names}"
+    text = f"no call of {subject} waits in run {run.id!r}; there waits: {names}"
     return Refusal("unknown_call", text)
 
 
@@ -223,7 +223,7 @@ def decision_for(call: ToolCall, tool: Tool, decision: ToolExecutionDecision) ->
     if not decision.execute:
         return Rejected(decision.feedback)
     if decision.final_tool_params is not None:
-        arguments = unmasked(decision.final_tool_params, call, tool)
+        arguments = unmask(decision.final_tool_params, call, tool)
         # A form sends back all arguments: to tell the model of a change that is none misleads it.
         if identity(arguments) != identity(thaw(call.arguments)):
             return Modified(arguments, decision.feedback)

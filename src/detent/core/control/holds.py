@@ -62,12 +62,12 @@ def key_to_json(key: EffectKey) -> list[object]:
 def describe_effects(effects: Sequence[Effect]) -> str:
     """What is about to happen, for people: ``ask the model (turn 1)``, ``run pay({'n': 1})``."""
     return ", ".join(
-        "".join(f"{agent.tool_name}: " for agent in effect.path) + _described(effect)
+        "".join(f"{agent.tool_name}: " for agent in effect.path) + _description(effect)
         for effect in effects
     )
 
 
-def _described(effect: Effect) -> str:
+def _description(effect: Effect) -> str:
     match effect:
         case AskModel(turn):
             return f"ask the model (turn {turn})"

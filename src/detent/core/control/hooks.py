@@ -104,11 +104,11 @@ def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | E
     """
     if not isinstance(effect, AskModel | RunTool):
         return effect
-    asked = effect
+    original = effect
     for place, hook in enumerate(hooks):
         if not isinstance(hook, Before) or not isinstance(effect, hook.kind):
             continue
-        value = _called(hook, effect, run)
+        value = _call(hook, effect, run)
         if value is None:
             continue
         if value is effect or _may_take_its_place(value, hook, effect):
@@ -116,8 +116,8 @@ def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | E
         else:
             # through those before it alone: those after it have not seen the request
             return incoming(hooks[:place], effect, _answer(hook, effect, value), run)
-    if isinstance(effect, RunTool) and effect is not asked:
-        return _judged_anew(asked, effect, run)
+    if isinstance(effect, RunTool) and effect is not original:
+        return _rewrite(original, effect, run)
     return effect
 
 
@@ -129,7 +129,7 @@ def incoming(hooks: Sequence[Hook], effect: Effect, event: Event, run: Run[Any])
     """
     for hook in reversed(hooks):
         if isinstance(hook, After) and isinstance(effect, hook.kind):
-            value = _called(hook, effect, event, run)
+            value = _call(hook, effect, event, run)
             event = event if value is None else _answer(hook, effect, value)
     return event
 
@@ -143,26 +143,26 @@ def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> AnswerRejected | None:
     if not isinstance(run.outcome, Finished):
         return None
     for hook in hooks:
-        if isinstance(hook, OnExit) and (text := _called(hook, run)) is not None:
+        if isinstance(hook, OnExit) and (text := _call(hook, run)) is not None:
             if not isinstance(text, str):
                 raise HookError(f"{_name(hook)} must give a text or None, got {text!r:.80}")
             return AnswerRejected(run.turn, text)
     return None
 
 
-def _judged_anew(asked: Any, sent: RunTool, run: Run[Any]) -> RunTool | CallRewritten:
+def _rewrite(effect: Any, new: RunTool, run: Run[Any]) -> RunTool | CallRewritten:
     """What hooks have made of a call, or that it is another one, where a policy stands."""
-    if not any(slot.ref == sent.ref and slot.clearance is not None for slot in run.slots):
-        return sent
-    if sent.tool is not asked.tool or sent.state is not asked.state:
+    if not any(slot.ref == new.ref and slot.clearance is not None for slot in run.slots):
+        return new
+    if new.tool is not effect.tool or new.state is not effect.state:
         raise HookError(
-            f"a hook may change the arguments of {asked.tool.name!r} only, as a policy stands for "
+            f"a hook may change the arguments of {effect.tool.name!r} only, as a policy stands for "
             "it: it has changed the tool or the state, which nobody was asked about"
         )
-    return sent if sent.call == asked.call else CallRewritten(sent.ref, sent.call)
+    return new if new.call == effect.call else CallRewritten(new.ref, new.call)
 
 
-def _called(hook: Hook, *arguments: object) -> object:
+def _call(hook: Hook, *arguments: object) -> object:
     try:
         return hook.function(*arguments)
     except Exception as error:

@@ -53,16 +53,16 @@ def still_heard(
 
     Each comes with the run after it. What the run has moved past it hears no more.
     """
-    heard: list[tuple[Event, Run[S]]] = []
+    entries: list[tuple[Event, Run[S]]] = []
     for event in events:
         after = run
         if is_from_others(event) and not _runs_elsewhere(run, event):
             with suppress(UnknownEffectError):  # its turn, or its agent inside, is gone
                 after = step(spec, run, event)
         if after is not run:
-            heard.append((event, after))
+            entries.append((event, after))
             run = after
-    return heard
+    return entries
 
 
 def _runs_elsewhere(run: Run[S], event: Event) -> bool:
@@ -72,8 +72,8 @@ def _runs_elsewhere(run: Run[S], event: Event) -> bool:
     """
     inner: Run[Any] = run
     while isinstance(event, HappenedInside):
-        at = (slot.status for slot in inner.slots if slot.ref == event.ref)
-        status = next(at, None)
+        statuses = (slot.status for slot in inner.slots if slot.ref == event.ref)
+        status = next(statuses, None)
         if not isinstance(status, Delegated):
             return False
         inner, event = status.run, event.event
@@ -82,7 +82,7 @@ def _runs_elsewhere(run: Run[S], event: Event) -> bool:
     return any(isinstance(x.status, Running) for x in inner.slots if x.ref == event.ref)
 
 
-def rebased(
+def rebase(
     spec: AgentSpec[S], run: Run[S], events: Sequence[Event], hooks: Sequence[Hook] = ()
 ) -> list[Folded[S]]:
     """Events that were folded into an earlier run, folded into `run`. Late ones change nothing.
@@ -94,17 +94,17 @@ def rebased(
         UnknownEffectError: one of them answers what this run, unlike the earlier one, never asked.
         HookError: a hook has failed.
     """
-    folded: list[Folded[S]] = []
+    entries: list[Folded[S]] = []
     back = sent_back(hooks, run)  # what people have said may be the end of it
-    left = deque[Event](events if back is None else (back, *events))
-    while left:
-        event = left.popleft()
+    queue = deque[Event](events if back is None else (back, *events))
+    while queue:
+        event = queue.popleft()
         if begins_too_late(spec, run, event):
             continue
         before, run = run, step(spec, run, event)
-        folded.append((before, event, run))
-        is_rejected = bool(left) and isinstance(left[0], AnswerRejected)
+        entries.append((before, event, run))
+        is_rejected = bool(queue) and isinstance(queue[0], AnswerRejected)
         if run is not before and not is_rejected:
             back = sent_back(hooks, run)
-            left.extendleft(() if back is None else (back,))
-    return folded
+            queue.extendleft(() if back is None else (back,))
+    return entries

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from detent.core.machine.binding import binding_of, is_cleared
 from detent.core.machine.delegation import nested_run, unwrap_event
-from detent.core.machine.turns import attempted, slot_at
+from detent.core.machine.turns import attempt_slot, slot_at
 from detent.core.run.effects import AskModel, Effect, RunTool
 from detent.core.run.events import Event, ToolNeverRan, ToolStarted
 from detent.core.run.limits import is_past
@@ -40,8 +40,8 @@ def begun_by(run: Run[Any], effect: Effect) -> Begun | None:
         return Begun(effect.ref, effect.attempt, effect.path)
     if not (isinstance(effect, AskModel) and effect.path):
         return None
-    *around, at = effect.path
-    slot = nested_run(run, (*around,)).slots[at.ref.place]
+    *around, agent = effect.path
+    slot = nested_run(run, (*around,)).slots[agent.ref.place]
     if slot.clearance is None or not is_idle(slot):
         return None
     return Begun(slot.ref, slot.clearance.attempt, (*around,))
@@ -93,7 +93,7 @@ def begins_too_late(spec: AgentSpec[Any], run: Run[Any], event: Event) -> bool:
         return False
     try:
         inner = nested_run(run, path)
-        if attempted(inner, event, Ready) is None:
+        if attempt_slot(inner, event, Ready) is None:
             return False
     except LookupError:  # the run, or the agent inside it, has ended
         return False

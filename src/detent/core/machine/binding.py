@@ -23,69 +23,69 @@ from detent.core.run.run import (
     Run,
     Slot,
     Unknown,
-    charged,
+    charge,
     decisions_about,
-    moved,
+    move,
     with_spending,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.stored import value_to_json
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.shared_list import bare
 
 UNASKED = "its rules have not been asked since another process has taken it up"
-NO_INPUTS = hashed(FrozenDict())
-_hashed = lru_cache(maxsize=256)(hashed)
-"""As `hashed`, of what is the same for every call of a run."""
+NO_INPUTS = hash_of(FrozenDict())
+_hash_of = lru_cache(maxsize=256)(hash_of)
+"""As `hash_of`, of what is the same for every call of a run."""
 
 
 def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     """What a decision about `call` is bound to, if it is to run as the run is now."""
     return Binding(
-        _hashed(run.id, run.nonce),
+        _hash_of(run.id, run.nonce),
         tool.version,
-        hashed(inputs_in(run, tool, tool.binds)) if tool.inputs else NO_INPUTS,
-        arguments_bound(call, tool),
+        hash_of(inputs_in(run, tool, tool.binds)) if tool.inputs else NO_INPUTS,
+        arguments_digest(call, tool),
         ", ".join(run.labels),
     )
 
 
-def digest_of(run: Run[Any], slot: Slot, bound: Binding, after: str = "", again: int = 0) -> str:
+def digest_of(run: Run[Any], slot: Slot, binding: Binding, after: str = "", again: int = 0) -> str:
     """What a decision about a call must carry.
 
     RULE: a yes counts once. Of a call that is asked about again, though nothing has changed (it
     lapsed, or let no further attempt begin, or the rules want more), each question has a digest of
     its own.
     """
-    decided = 0
+    decisions = 0
     if slot.clearance is not None:
-        decided = len(decisions_about(run, slot.ref))
-    return bound.digest(slot.ref, slot.call.id, after, decided, again)
+        decisions = len(decisions_about(run, slot.ref))
+    return binding.digest(slot.ref, slot.call.id, after, decisions, again)
 
 
 _DIGESTS: dict[tuple[int, int], tuple[ref[ToolCall], ref[Tool], str]] = {}
 
 
-def arguments_bound(call: ToolCall, tool: Tool) -> str:
+def arguments_digest(call: ToolCall, tool: Tool) -> str:
     """The digest of the arguments that the tool will get for a call.
 
     It is made once while both live, as neither can change: what is owed is asked for at each event,
     and each of many long calls would be read as often as there are calls.
     """
     key = id(call), id(tool)
-    known = _DIGESTS.get(key)
-    if known is None or known[0]() is not call or known[1]() is not tool:
+    entry = _DIGESTS.get(key)
+    if entry is None or entry[0]() is not call or entry[1]() is not tool:
         digests = _DIGESTS  # as a process ends, names of modules are gone before all values are
 
         def forget(_: object) -> None:
             digests.pop(key, None)
 
-        known = ref(call, forget), ref(tool, forget), hashed(with_defaults(call, tool))
-        _DIGESTS[key] = known
-    return known[2]
+        entry = ref(call, forget), ref(tool, forget), hash_of(with_defaults(call, tool))
+        _DIGESTS[key] = entry
+    return entry[2]
 
 
 def inputs_in(
@@ -102,8 +102,8 @@ def inputs_in(
         if (names is None or item.parameter in names) and state.holds(item.key):
             value = bare(state.read(item.key))
             try:
-                declared = state.fields[item.key].type
-                values[item.parameter] = value_to_json(value, declared, types)
+                kind = state.fields[item.key].type
+                values[item.parameter] = value_to_json(value, kind, types)
             except UnstorableError:
                 values[item.parameter] = f"<{type(value).__qualname__}>"
     return FrozenDict(values)
@@ -159,7 +159,7 @@ def outdated_questions(
             yield from outdated_questions(spec.agents[name], slot.status.run, (*agents, name))
 
 
-def unjudged(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:
+def as_unjudged(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:
     """The run as a policy sees it: no call that is to be judged was before, however deep it is."""
     for slot, _ in unfit(spec, run):
         blank = Slot(slot.ref, slot.call, AwaitingPolicy())
@@ -167,10 +167,10 @@ def unjudged(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
             name, was = slot.status.tool_name, slot.status.run
-            now = unjudged(spec.agents[name], was)
+            now = as_unjudged(spec.agents[name], was)
             if now is not was:
-                run = with_spending(run, moved(slot, Delegated(name, now)))
-                run = charged(run, was.spent, now.spent)
+                run = with_spending(run, move(slot, Delegated(name, now)))
+                run = charge(run, was.spent, now.spent)
     return run
 
 
@@ -224,11 +224,11 @@ def wants_more(now: Ask, than: Ask) -> list[str]:
     """
     ours, theirs = now.answers, than.answers
     fewer = ours.modify is not None and not {*(theirs.modify or ())} <= {*ours.modify}
-    lasts, lasted = (inf if one.remember_s is None else one.remember_s for one in (ours, theirs))
-    found = {
+    lasts_s = [inf if each.remember_s is None else each.remember_s for each in (ours, theirs)]
+    changes = {
         "others must decide, or more people": than.approvers & now.approvers != than.approvers,
         "more is shown": not {*now.reveals} <= {*than.reveals},
-        "a yes counts for less": lasts < lasted
+        "a yes counts for less": lasts_s[0] < lasts_s[1]
         or SCOPES.index(now.remember) < SCOPES.index(than.remember)
         or SCOPES.index(ours.remember) < SCOPES.index(theirs.remember),
         "other answers are taken": fewer
@@ -236,13 +236,13 @@ def wants_more(now: Ask, than: Ask) -> list[str]:
         or theirs.confirm > ours.confirm
         or theirs.respond > ours.respond,
     }
-    return [text for text, is_so in found.items() if is_so]
+    return [text for text, is_so in changes.items() if is_so]
 
 
 def grant_for(run: Run[Any], tool: Tool, now: Binding, at: float | None, ask: Ask) -> Grant | None:
     """What is remembered that answers a question about a call: its giver has seen as much."""
-    left = _informed(run, tool, ask)
-    return next((one for one in left if _answers(one, now, at, ask)), None)
+    grants = _informed_grants(run, tool, ask)
+    return next((grant for grant in grants if _answers(grant, now, at, ask)), None)
 
 
 def _answers(grant: Grant, now: Binding, at: float | None, ask: Ask) -> bool:
@@ -257,10 +257,10 @@ def _answers(grant: Grant, now: Binding, at: float | None, ask: Ask) -> bool:
     )
 
 
-def _informed(run: Run[Any], tool: Tool, ask: Ask) -> list[Grant]:
+def _informed_grants(run: Run[Any], tool: Tool, ask: Ask) -> list[Grant]:
     """What is remembered of people who have seen all that a question about a call shows."""
-    shown = inputs_in(run, tool, ask.reveals).keys()
-    return [one for one in run.grants if shown <= {*one.revealed}]
+    names = inputs_in(run, tool, ask.reveals).keys()
+    return [grant for grant in run.grants if names <= {*grant.revealed}]
 
 
 def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
@@ -271,36 +271,36 @@ def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
     if decisions_about(run, slot.ref) and not clear.is_granted:
         return False
     # as they were given: a call that was let run by one may begin after its end
-    left = _informed(run, tool, ask)
-    return not any(_answers(one, now, one.at or 0, ask) for one in left)
+    grants = _informed_grants(run, tool, ask)
+    return not any(_answers(grant, now, grant.at or 0, ask) for grant in grants)
 
 
 def change_in(
-    run: Run[Any], slot: Slot, now: Binding, wanted: Sequence[str] = ()
+    run: Run[Any], slot: Slot, now: Binding, demands: Sequence[str] = ()
 ) -> FormerDecision | None:
     """What was decided before, where that is why a call is asked about again.
 
-    `wanted` is what the rules want more than before.
+    `demands` is what the rules want more than before.
     """
-    before = _bound(slot)
+    before = _binding(slot)
     if before is not None:
-        said = [*before.changes(now), *wanted] or ["the yes covers it no longer"]
-        text = f"It must be decided anew: {'; '.join(said)}."
+        changes = [*before.changes(now), *demands] or ["the yes covers it no longer"]
+        text = f"It must be decided anew: {'; '.join(changes)}."
         if not (records := decisions_about(run, slot.ref)):
             return FormerDecision(text)
-        last, done = records[-1], records[-1].decision
-        arguments = done.arguments if isinstance(done, Modified) else last.call.arguments
-        return FormerDecision(text, arguments, last.revealed)
+        record, decision = records[-1], records[-1].decision
+        arguments = decision.arguments if isinstance(decision, Modified) else record.call.arguments
+        return FormerDecision(text, arguments, record.revealed)
     name = slot.call.tool_name
-    grants = [one for one in run.grants if one.call.tool_name == name and _is_near(one, now)]
+    grants = [past for past in run.grants if past.call.tool_name == name and _is_near(past, now)]
     if not grants:
         return None
-    said = grants[-1].binding.changes(now) or ["that has lapsed"]
-    text = f"What was confirmed for further calls does not cover it: {'; '.join(said)}."
+    changes = grants[-1].binding.changes(now) or ["that has lapsed"]
+    text = f"What was confirmed for further calls does not cover it: {'; '.join(changes)}."
     return FormerDecision(text, grants[-1].call.arguments, grants[-1].revealed)
 
 
-def _bound(slot: Slot) -> Binding | None:
+def _binding(slot: Slot) -> Binding | None:
     if isinstance(slot.status, AwaitingDecision):
         return slot.status.binding
     return None if slot.clearance is None else slot.clearance.binding

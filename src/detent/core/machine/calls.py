@@ -36,9 +36,9 @@ from detent.core.run.run import (
     Run,
     Running,
     Slot,
-    begun_anew,
+    begin_anew,
     decisions_about,
-    moved,
+    move,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.json_values import identity
@@ -90,32 +90,32 @@ class DecisionRefusedError(DetentError, ValueError):
 def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal | None:
     """Why the decision does not count for `run` as it stands; None if it does."""
     slot = next((slot for slot in run.slots if slot.ref == event.ref), None)
-    where = f"call {event.ref.place} of turn {event.ref.turn} of run {run.id!r}"
+    call = f"call {event.ref.place} of turn {event.ref.turn} of run {run.id!r}"
     if slot is None or not isinstance(slot.status, AwaitingDecision):
         before = decisions_about(run, event.ref)
         if not before:
-            return Refusal("unknown_call", f"{where} does not wait for a decision")
-        return Refusal("repeated", f"{where} was {before[0].describe()} already")
+            return Refusal("unknown_call", f"{call} does not wait for a decision")
+        return Refusal("repeated", f"{call} was {before[0].describe()} already")
     name, status = slot.call.tool_name, slot.status
     if event.digest != status.digest:
         text = (
-            f"the decision was made of another call, run or question than {where} ({name}): make "
+            f"the decision was made of another call, run or question than {call} ({name}): make "
             f"it of a call of agent.pending({run.id!r})"
         )
         return Refusal("wrong_digest", text)
     if is_late(event.decision, event.at, status.expires_at):
-        return Refusal("expired", f"{where} ({name}) could be confirmed until {status.expires_at}")
+        return Refusal("expired", f"{call} ({name}) could be confirmed until {status.expires_at}")
     if (lack := not_allowed(status.ask.answers, slot.call, event.decision)) is not None:
-        return Refusal("not_allowed", f"{where} ({name}): {lack}")
+        return Refusal("not_allowed", f"{call} ({name}): {lack}")
     votes = [vote.who.name for vote in status.votes if vote.who]
     if spec.vouches and not (event.who and spec.vouches(event, slot.call, spec.tools[name])):
-        return Refusal("unauthenticated", f"{where} ({name}): {UNKNOWN_PERSON}")
-    who = not_entitled(status.ask.approvers, event.decision, event.who, votes, run.started_by)
-    if who is not None:
-        return attrs.evolve(who, text=f"{where} ({name}): {who.text}")
-    changed = event.decision if isinstance(event.decision, Modified) else None
-    if changed and (faults := change_faults(slot.call, changed, spec.tools[name])):
-        return Refusal("invalid_arguments", f"{where}: {'; '.join(faults)}", tuple(faults))
+        return Refusal("unauthenticated", f"{call} ({name}): {UNKNOWN_PERSON}")
+    fault = not_entitled(status.ask.approvers, event.decision, event.who, votes, run.started_by)
+    if fault is not None:
+        return attrs.evolve(fault, text=f"{call} ({name}): {fault.text}")
+    change = event.decision if isinstance(event.decision, Modified) else None
+    if change and (faults := change_faults(slot.call, change, spec.tools[name])):
+        return Refusal("invalid_arguments", f"{call}: {'; '.join(faults)}", tuple(faults))
     return None
 
 
@@ -126,7 +126,7 @@ UNKNOWN_PERSON = (
 
 
 def not_entitled(
-    wanted: Approvers,
+    approvers: Approvers,
     decision: Decision,
     who: Principal | None,
     votes: Collection[str],
@@ -136,22 +136,23 @@ def not_entitled(
 
     `votes` are the names of those who have said yes, `started_by` that of who began the run.
     """
-    if wanted == ANYBODY:
+    if approvers == ANYBODY:
         return None
     if who is None:
         return Refusal("unauthenticated", UNKNOWN_PERSON)
-    if wanted.roles and not {*wanted.roles} & {*who.roles}:
-        roles = " or ".join(map(repr, wanted.roles))
+    if approvers.roles and not {*approvers.roles} & {*who.roles}:
+        roles = " or ".join(map(repr, approvers.roles))
         return Refusal("not_entitled", f"{who.name} has not got the role {roles}")
     if isinstance(decision, Rejected):
         return None
-    if wanted.apart and (not started_by or started_by == who.name):
-        begun = f"{who.name} has started this run: somebody else must say yes"
-        unknown = "whoever started the run may not say yes, and it is not known who did: begin it "
-        text = begun if started_by else f"{unknown}with started_by=…"
+    if approvers.apart and (not started_by or started_by == who.name):
+        text = "whoever started the run may not say yes, and it is not known who did: begin it "
+        text += "with started_by=…"
+        if started_by:
+            text = f"{who.name} has started this run: somebody else must say yes"
         return Refusal("not_entitled", text)
-    if wanted.count > 1 and not isinstance(decision, Confirmed):
-        text = f"{wanted.count} people must confirm it as it is: reject it, and say what is wrong"
+    if (count := approvers.count) > 1 and not isinstance(decision, Confirmed):
+        text = f"{count} people must confirm it as it is: reject it, and say what is wrong"
         return Refusal("not_allowed", text)
     if who.name in votes:
         text = f"{who.name} has said yes already: somebody else must, too"
@@ -164,13 +165,13 @@ def change_faults(call: ToolCall, decision: Modified, tool: Tool) -> list[str]:
 
     One that was shown and is left out has a default that nobody has seen: that must be said.
     """
-    changed = attrs.evolve(call, arguments=decision.arguments)
-    left = (call.arguments.keys() & tool.defaults.keys()) - decision.arguments.keys()
-    hidden = masked(tool.defaults, tool.masked)
-    unseen = [
-        f"{name!r} is left out, so that it would be {hidden[name]!r}" for name in sorted(left)
+    new_call = attrs.evolve(call, arguments=decision.arguments)
+    missing = (call.arguments.keys() & tool.defaults.keys()) - decision.arguments.keys()
+    defaults = masked(tool.defaults, tool.masked)
+    notes = [
+        f"{name!r} is left out, so that it would be {defaults[name]!r}" for name in sorted(missing)
     ]
-    return argument_faults(changed, tool) or unseen
+    return argument_faults(new_call, tool) or notes
 
 
 def is_late(decision: Decision, at: float | None, until: float | None) -> bool:
@@ -195,10 +196,10 @@ def not_allowed(answers: Answers, call: ToolCall, decision: Decision) -> str | N
             was = call.arguments
             names = was.keys() | arguments.keys()
             # by identity: to Python, 1 is True
-            changed = {n for n in names if _value_in(was, n) != _value_in(arguments, n)}
-            if fixed := sorted(changed - {*answers.modify}):
+            changes = {n for n in names if _value_in(was, n) != _value_in(arguments, n)}
+            if forbidden := sorted(changes - {*answers.modify}):
                 may = ", ".join(map(repr, answers.modify)) or "none"
-                return f"{', '.join(map(repr, fixed))} may not be changed; what may: {may}"
+                return f"{', '.join(map(repr, forbidden))} may not be changed; what may: {may}"
         case Answered() if not answers.respond:
             return "nobody may answer in the tool's place"
         case _:
@@ -210,13 +211,13 @@ def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
     """The slot when it is `event.at`: its pause may be over, or its time up."""
     match slot.status:
         case BackingOff(attempt, until) if until <= event.at:
-            return moved(slot, Ready(attempt))
+            return move(slot, Ready(attempt))
         case Running(attempt, deadline) if deadline is not None and deadline <= event.at:
             tool = spec.tools[slot.call.tool_name]
             text = wording.tool_too_slow(tool.name, tool.timeout_s)
             fault = ToolFault("timeout", text, retryable=True)
-            raised = ToolRaised(slot.ref, attempt, fault, event.at, event.chance)
-            return after_fault(spec, slot, raised)
+            timeout = ToolRaised(slot.ref, attempt, fault, event.at, event.chance)
+            return after_fault(spec, slot, timeout)
         case _:
             return slot
 
@@ -229,26 +230,26 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
     retries = spec.tools[slot.call.tool_name].retries
     is_asked = isinstance(slot.status, AwaitingDecision)
     if is_asked or not event.fault.retryable or event.attempt > retries.times:
-        return moved(slot, Faulted(event.fault))
+        return move(slot, Faulted(event.fault))
     pause_s, attempt = retries.pause_s(event.attempt, event.chance), event.attempt + 1
     until = end_of(event.at, pause_s or None)
     status = Ready(attempt) if until is None else BackingOff(attempt, until)
-    new = begun_anew(slot, status)
+    new = begin_anew(slot, status)
     if new.spends == slot.spends:
-        return moved(slot, status)
+        return move(slot, status)
     # RULE: each attempt may have spent it; what the next takes comes on top, if the rules let it
     clear = slot.clearance and attrs.evolve(slot.clearance, is_stale=True)
     return attrs.evolve(new, clearance=clear)
 
 
-def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
+def give_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
     """The slot of a call that is given up because the run ends, with what is known of it."""
     name = slot.call.tool_name
-    why = wording.CANCELLED if isinstance(outcome, Cancelled) else wording.OUT_OF_TIME
+    reason = wording.CANCELLED if isinstance(outcome, Cancelled) else wording.OUT_OF_TIME
     if isinstance(slot.status, Running):
-        text = wording.tool_was_running(name, why)
+        text = wording.tool_was_running(name, reason)
     elif isinstance(slot.status, Delegated):
-        text = wording.agent_was_at_work(name, why)
+        text = wording.agent_was_at_work(name, reason)
     else:
-        text = wording.tool_not_run(name, f"{why}.")
-    return moved(slot, Faulted(ToolFault("cancelled", text)))
+        text = wording.tool_not_run(name, f"{reason}.")
+    return move(slot, Faulted(ToolFault("cancelled", text)))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from detent.core.errors import DetentError, OutputError
-from detent.core.machine.calls import given_up
+from detent.core.machine.calls import give_up
 from detent.core.machine.due import call_key
-from detent.core.machine.turns import cut_short, output_of, settled
+from detent.core.machine.turns import cut_short, output_of, settle
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Exhausted, Failed, Finished
 from detent.core.run.refs import AgentRef, CallRef, Path
@@ -21,7 +21,7 @@ from detent.core.run.run import (
     Status,
     Succeeded,
     evolve,
-    moved,
+    move,
     with_slot,
     with_slots,
 )
@@ -53,8 +53,8 @@ class NoAnswerError(DetentError):
 
 def wrap_event(path: Path, event: Event) -> Event:
     """The event as the outermost run takes it: it has happened in the run at `path`."""
-    for at in reversed(path):
-        event = HappenedInside(at.ref, at.tool_name, event)
+    for agent in reversed(path):
+        event = HappenedInside(agent.ref, agent.tool_name, event)
     return event
 
 
@@ -72,10 +72,10 @@ def nested_run(run: Run[Any], path: Path) -> Run[Any]:
     Raises:
         LookupError: no agent is at work there.
     """
-    for at in path:
-        slot = next((one for one in run.slots if one.ref == at.ref), None)
+    for agent in path:
+        slot = next((slot for slot in run.slots if slot.ref == agent.ref), None)
         if slot is None or not isinstance(slot.status, Delegated):
-            raise LookupError(f"run {run.id} has no agent at work on {at}")
+            raise LookupError(f"run {run.id} has no agent at work on {agent}")
         run = slot.status.run
     return run
 
@@ -85,16 +85,16 @@ def runs_in(run: Run[Any], path: Path = ()) -> Iterator[tuple[Path, Run[Any]]]:
     yield path, run
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
-            at = AgentRef(*slot.ref, slot.status.tool_name)
-            yield from runs_in(slot.status.run, (*path, at))
+            agent = AgentRef(*slot.ref, slot.status.tool_name)
+            yield from runs_in(slot.status.run, (*path, agent))
 
 
 def agents_in(spec: AgentSpec[Any]) -> dict[str, AgentSpec[Any]]:
     """All agents that may work inside a run of this one, however deep, by name."""
-    found: dict[str, AgentSpec[Any]] = {}
+    agents: dict[str, AgentSpec[Any]] = {}
     for agent in spec.agents.values():
-        found |= agents_in(agent)
-    return found | dict(spec.agents)
+        agents |= agents_in(agent)
+    return agents | dict(spec.agents)
 
 
 def inner_name(name: str, ref: CallRef) -> str:
@@ -108,7 +108,7 @@ def invocation_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Invocation
     return Invocation(tool, slot.call, run.state, call_key(run, slot))
 
 
-def came_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]) -> Status:
+def call_status(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]) -> Status:
     """What becomes of the call when its agent has come as far as `inner`."""
     name = slot.call.tool_name
     if inner.outcome is None:
@@ -130,8 +130,8 @@ def result_of_run(agent: AgentSpec[Any], run: Run[Any]) -> dict[str, object]:
     """
     state = run.state
     names: Iterable[str] = state.fields.keys() - {"messages"}
-    held = {name: state.read(name) for name in sorted(names) if state.holds(name)}
-    return held | {ANSWER: _answer(agent, run)}
+    values = {name: state.read(name) for name in sorted(names) if state.holds(name)}
+    return values | {ANSWER: _answer(agent, run)}
 
 
 def _answer(agent: AgentSpec[Any], run: Run[Any]) -> object:
@@ -145,9 +145,9 @@ def _answer(agent: AgentSpec[Any], run: Run[Any]) -> object:
             return output_of(agent, run)
         except OutputError as error:
             raise NoAnswerError(str(error)) from error
-    last = run.messages[-1]
-    named = [one for one in last.tool_call_results if one.origin.tool_name == outcome.exit_reason]
-    return "\n".join(one.text for one in named) if named else last.text or ""
+    message, name = run.messages[-1], outcome.exit_reason
+    results = [result for result in message.tool_call_results if result.origin.tool_name == name]
+    return "\n".join(result.text for result in results) if results else message.text or ""
 
 
 def with_calls_inside(run: Run[S], before: Run[Any], now: Run[Any]) -> Run[S]:
@@ -159,24 +159,24 @@ def with_calls_inside(run: Run[S], before: Run[Any], now: Run[Any]) -> Run[S]:
         return run
     inside = dict(run.calls_inside)
     for name in {*now.tool_call_counts, *now.calls_inside}:
-        if made := now.calls_of(name) - before.calls_of(name):
-            inside[name] = inside.get(name, 0) + made
+        if count := now.calls_of(name) - before.calls_of(name):
+            inside[name] = inside.get(name, 0) + count
     return evolve(run, calls_inside=FrozenDict(inside))
 
 
 def begins_none(spec: AgentSpec[S], run: Run[S], limit: str) -> Run[S]:
     """The run, in which no agent begins any more, however deep: a limit around it is reached."""
-    return settled(spec, with_slots(run, [_unbegun(spec, run, slot, limit) for slot in run.slots]))
+    return settle(spec, with_slots(run, [_unbegun(spec, run, slot, limit) for slot in run.slots]))
 
 
 def _unbegun(spec: AgentSpec[S], run: Run[S], slot: Slot, limit: str) -> Slot:
     status = slot.status
     if isinstance(status, Ready) and slot.call.tool_name in spec.agents:
-        return given_up(slot, Exhausted(limit))
+        return give_up(slot, Exhausted(limit))
     if not isinstance(status, Delegated):
         return slot
     inner = begins_none(spec.agents[status.tool_name], status.run, limit)
-    return slot if inner is status.run else moved(slot, came_of(spec, run, slot, inner))
+    return slot if inner is status.run else move(slot, call_status(spec, run, slot, inner))
 
 
 def stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: str) -> Run[S]:
@@ -186,6 +186,6 @@ def stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: st
             agent = spec.agents[now.status.tool_name]
             inner = stopped_at_turn(agent, was.status.run, now.status.run, limit)
             if inner is not now.status.run:
-                status = came_of(spec, after, now, inner)
-                after = settled(spec, with_slot(after, moved(now, status)))
+                status = call_status(spec, after, now, inner)
+                after = settle(spec, with_slot(after, move(now, status)))
     return after if after.turn == before.turn else cut_short(spec, after, Exhausted(limit))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, TypeAlias
 
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCall
-from detent.core.machine.binding import unfit, unjudged
+from detent.core.machine.binding import as_unjudged, unfit
 from detent.core.run.approval import Ask, Binding, Verdict
 from detent.core.run.effects import (
     AskHuman,
@@ -58,23 +59,23 @@ def due(spec: AgentSpec[S], run: Run[S], *, is_shared: bool = False) -> tuple[Ef
     driver performs those that are not under way, gives up those that are no longer owed, and passes
     what happened to `step`. A run `is_shared` that draws on the budget of one around it.
     """
-    owed: tuple[Effect, ...]
+    effects: tuple[Effect, ...]
     phase = run.phase
     match phase:
         case Thinking():
-            owed = (_ask_model(spec, run, phase.attempt),)
+            effects = (_ask_model(spec, run, phase.attempt),)
         case Acting():
-            owed = _owed_to_calls(spec, run, phase.slots, is_shared)
+            effects = _call_effects(spec, run, phase.slots, is_shared)
         case Pausing(attempt, until):
-            owed = (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
+            effects = (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
         case Done():
             return ()
-    if run.deadline is None or not owed:
-        return owed
-    return (*owed, WaitUntil(CallRef(0, 0), 0, "limit", run.deadline))
+    if run.deadline is None or not effects:
+        return effects
+    return (*effects, WaitUntil(CallRef(0, 0), 0, "limit", run.deadline))
 
 
-def _owed_to_calls(
+def _call_effects(
     spec: AgentSpec[S],
     run: Run[S],
     slots: tuple[Slot, ...],
@@ -94,37 +95,37 @@ def _owed_to_calls(
         slots = tuple(slot for slot in slots if slot.ref not in again)
         workable = [slot for slot in workable if slot.ref not in again]
         kinds = {type(slot.status) for slot in slots}
-    inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
+    inner = _inner_effects(spec, run, is_shared) if Delegated in kinds else {}
     judgements, inner = _judgements(spec, run, anew, inner)
-    owed: list[Effect] = [*judgements]
+    effects: list[Effect] = [*judgements]
     if AwaitingDecision in kinds:
-        owed += _humans_to_ask(spec, run, slots)
+        effects += _humans_to_ask(spec, run, slots)
     if len(workable) > 1:
         workable = _in_turn(workable, inner)
         if is_shared or spec.limits.is_shared:
             workable = _one_agent(spec, workable)
     at_work = workable[: spec.limits.parallel_tool_calls]
-    owed += _attempts(RunTool, (Ready, Running), spec, run, at_work)
+    effects += _attempts(RunTool, (Ready, Running), spec, run, at_work)
     if Unknown in kinds:
-        owed += _attempts(Reconcile, (Unknown,), spec, run, slots)
+        effects += _attempts(Reconcile, (Unknown,), spec, run, slots)
     if Running in kinds or BackingOff in kinds or AwaitingDecision in kinds:
-        owed += _waits(run)
+        effects += _waits(run)
     for slot in slots if inner else ():
-        owed += _owed_to_agent(slot, inner.get(slot.ref, ()), is_at_work=slot in at_work)
-    return tuple(owed)
+        effects += _agent_effects(slot, inner.get(slot.ref, ()), is_at_work=slot in at_work)
+    return tuple(effects)
 
 
 def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
-    chosen = run.options.generation_kwargs
-    options = FrozenDict({**spec.generation_kwargs, **chosen}) if chosen else spec.generation_kwargs
-    tools = run.options.tools
-    offered = spec.offered
-    if tools is not None:
-        offered = tuple(tool for tool in offered if tool.name in tools)
+    choice = run.options.generation_kwargs
+    options = FrozenDict({**spec.generation_kwargs, **choice}) if choice else spec.generation_kwargs
+    names = run.options.tools
+    tools = spec.offered
+    if names is not None:
+        tools = tuple(tool for tool in tools if tool.name in names)
     if spec.output is not None:
-        offered, options = spec.output.asked(offered, options)
-    said = conversation_in(run.state)
-    return AskModel(run.turn, attempt, said, offered, options, known=spec.offered)
+        tools, options = spec.output.asked(tools, options)
+    messages = conversation_in(run.state)
+    return AskModel(run.turn, attempt, messages, tools, options, known=spec.offered)
 
 
 def _judgements(
@@ -137,32 +138,33 @@ def _judgements(
     """
     if not (anew or inner):  # most runs have neither
         return [], inner
-    if not anew and not any(isinstance(one, Judge) for owed in inner.values() for one in owed):
+    deeper = chain.from_iterable(inner.values())
+    if not anew and not any(isinstance(effect, Judge) for effect in deeper):
         return [], inner
-    all_of_it = unjudged(spec, run)
-    let = _calls_let(all_of_it)
-    seen, asked, taken = _seen_by(all_of_it, all_of_it, let), list[Judge](), set[str]()
+    outer = as_unjudged(spec, run)
+    calls = _allowed_calls(outer)
+    view, judges, budgets = _policy_view(outer, outer, calls), list[Judge](), set[str]()
     for slot, binding in anew:
         name = slot.call.tool_name
-        policy = spec.guards.get(name, unguarded)
+        policy = spec.guards.get(name, ask_without_policy)
         names = budgets_of(policy)
-        if not any(policy is one.policy for one in asked) and taken.isdisjoint(names):
-            taken |= names
-            asked.append(Judge(slot.ref, slot.call, spec.tools[name], policy, seen, binding))
-    left: Inner = {}
+        if not any(policy is effect.policy for effect in judges) and budgets.isdisjoint(names):
+            budgets |= names
+            judges.append(Judge(slot.ref, slot.call, spec.tools[name], policy, view, binding))
+    by_call: Inner = {}
     for ref, effects in inner.items():
-        kept = list[Effect]()
+        ready = list[Effect]()
         for effect in effects:
             if not isinstance(effect, Judge):
-                kept.append(effect)
-            elif taken.isdisjoint(names := budgets_of(effect.policy)):
-                taken |= names
-                kept.append(evolve(effect, run=_seen_by(all_of_it, effect.run, let)))
-        left[ref] = tuple(kept)
-    return asked, left
+                ready.append(effect)
+            elif budgets.isdisjoint(names := budgets_of(effect.policy)):
+                budgets |= names
+                ready.append(evolve(effect, run=_policy_view(outer, effect.run, calls)))
+        by_call[ref] = tuple(ready)
+    return judges, by_call
 
 
-def _seen_by(outer: Run[Any], run: Run[Any], calls: Counter[str]) -> Run[Any]:
+def _policy_view(outer: Run[Any], run: Run[Any], calls: Counter[str]) -> Run[Any]:
     """A run as a policy sees it: with what all of `outer` has spent, and the `calls` let there.
 
     RULE: whatever is no call of its own is one of agents inside: also of those around it, and
@@ -170,11 +172,11 @@ def _seen_by(outer: Run[Any], run: Run[Any], calls: Counter[str]) -> Run[Any]:
     """
     own, waiting = run.tool_call_counts, _unjudged_calls(run, is_deep=False)
     counts = {name: count - own.get(name, 0) + waiting[name] for name, count in calls.items()}
-    others = FrozenDict({name: count for name, count in counts.items() if count})
-    return evolve_run(run, spent=outer.spent, calls_inside=others)
+    inside = FrozenDict({name: count for name, count in counts.items() if count})
+    return evolve_run(run, spent=outer.spent, calls_inside=inside)
 
 
-def _calls_let(run: Run[Any]) -> Counter[str]:
+def _allowed_calls(run: Run[Any]) -> Counter[str]:
     """How many calls there are, by tool. What waits for a policy is none yet: it may not run.
 
     RULE: it is counted once for all that are judged, who may be many agents beside each other.
@@ -186,39 +188,39 @@ def _calls_let(run: Run[Any]) -> Counter[str]:
 
 def _unjudged_calls(run: Run[Any], *, is_deep: bool = True) -> Counter[str]:
     """How many calls wait for their policies, by tool, also in agents at work if `is_deep`."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for slot in run.slots:
         if isinstance(slot.status, AwaitingPolicy):
-            found[slot.call.tool_name] += 1
+            counts[slot.call.tool_name] += 1
         elif isinstance(slot.status, Delegated) and is_deep:
-            found += _unjudged_calls(slot.status.run)
-    return found
+            counts += _unjudged_calls(slot.status.run)
+    return counts
 
 
 def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> Iterator[AskHuman]:
     for slot in slots:
-        if isinstance(asked := slot.status, AwaitingDecision):
+        if isinstance(status := slot.status, AwaitingDecision):
             tool = spec.tools[slot.call.tool_name]
-            revealed = {
+            values = {
                 item.parameter: run.state.read(item.key)
                 for item in tool.inputs
-                if item.parameter in asked.ask.reveals and run.state.holds(item.key)
+                if item.parameter in status.ask.reveals and run.state.holds(item.key)
             }
             yield AskHuman(
                 slot.ref,
                 slot.call,
                 tool,
-                asked.digest,
-                asked.reason,
+                status.digest,
+                status.reason,
                 run.id,
-                asked.expires_at,
-                FrozenDict(masked(revealed, tool.masked)),
-                begins=asked.attempt,
-                ask=asked.ask,
-                change=asked.change,
-                votes=tuple(vote.by or "" for vote in asked.votes),
+                status.expires_at,
+                FrozenDict(masked(values, tool.masked)),
+                begins=status.attempt,
+                ask=status.ask,
+                change=status.change,
+                votes=tuple(vote.by or "" for vote in status.votes),
                 started_by=run.started_by,
-                trouble=asked.trouble,
+                trouble=status.trouble,
             )
 
 
@@ -230,15 +232,15 @@ def _attempts(
     slots: Iterable[Slot],
 ) -> list[RunTool | Reconcile]:
     """What a tool is to do for the calls of these kinds: to run, or to look up how it went."""
-    owed: list[RunTool | Reconcile] = []
+    effects: list[RunTool | Reconcile] = []
     for slot in slots:
         if isinstance(status := slot.status, kinds):
             tool, key = spec.tools[slot.call.tool_name], call_key(run, slot)
-            owed.append(make(slot.ref, status.attempt, slot.call, tool, run.state, key))
-    return owed
+            effects.append(make(slot.ref, status.attempt, slot.call, tool, run.state, key))
+    return effects
 
 
-def _owed_inside(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - what is known of the run
+def _inner_effects(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - known of the run
     """What the agents at work are owed, by their calls."""
     is_shared |= spec.limits.is_shared
     return {
@@ -264,12 +266,12 @@ def _in_turn(workable: list[Slot], inner: Inner) -> list[Slot]:
 def _one_agent(spec: AgentSpec[S], workable: list[Slot]) -> list[Slot]:
     """The calls, of agents the first alone: the next begins with what that one has left."""
     agents = [slot for slot in workable if slot.call.tool_name in spec.agents]
-    begun = [slot for slot in agents if isinstance(slot.status, Delegated)] or agents[:1]
-    return [slot for slot in workable if slot in begun or slot not in agents]
+    active = [slot for slot in agents if isinstance(slot.status, Delegated)] or agents[:1]
+    return [slot for slot in workable if slot in active or slot not in agents]
 
 
-def _waits_for_a_human(owed: tuple[Effect, ...]) -> bool:
-    kinds = set(map(type, owed))
+def _waits_for_a_human(effects: tuple[Effect, ...]) -> bool:
+    kinds = set(map(type, effects))
     return AskHuman in kinds and kinds <= {AskHuman, WaitUntil}
 
 
@@ -280,13 +282,13 @@ def _runs_a_tool(slot: Slot) -> bool:
     return isinstance(status, Running)
 
 
-def _owed_to_agent(slot: Slot, owed: tuple[Effect, ...], *, is_at_work: bool) -> Iterator[Effect]:
+def _agent_effects(slot: Slot, effects: Iterable[Effect], *, is_at_work: bool) -> Iterator[Effect]:
     """What an agent is owed. One whose place was taken while it waited may think, not run tools."""
     if isinstance(slot.status, Delegated):
-        at = AgentRef(*slot.ref, slot.status.tool_name)
-        for effect in owed:
+        agent = AgentRef(*slot.ref, slot.status.tool_name)
+        for effect in effects:
             if is_at_work or not isinstance(effect, RunTool):
-                yield evolve(effect, path=(at, *effect.path))
+                yield evolve(effect, path=(agent, *effect.path))
 
 
 def call_key(run: Run[Any], slot: Slot) -> IdempotencyKey:
@@ -310,6 +312,6 @@ def budgets_of(policy: Policy) -> frozenset[str]:
     return frozenset(getattr(policy, "budgets", ()))
 
 
-def unguarded(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+def ask_without_policy(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
     """For a call that is to be judged, and whose policy the agent at hand has no longer: ask."""
     return Ask(f"a policy is to judge this call, and this agent has none for '{tool.name}'")

@@ -22,7 +22,7 @@ from detent.core.run.run import (
     Ready,
     Run,
     Slot,
-    moved,
+    move,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -42,42 +42,42 @@ def open_slots(
     flood = None
     if len(calls) > most:
         flood = _over_limit("tools", wording.too_many_calls(len(calls), most))
-    made, slots = dict(run.tool_call_counts), list[Slot]()
+    counts, slots = dict(run.tool_call_counts), list[Slot]()
     for place, call in enumerate(calls):
         name, ref = call.tool_name, new_ref((turn, place))
-        earlier = made.get(name, 0)
-        slot = Slot(ref, call, flood) if flood else _opened(spec, run, ref, call)
+        earlier = counts.get(name, 0)
+        slot = Slot(ref, call, flood) if flood else _open_slot(spec, run, ref, call)
         if isinstance(slot.status, Ready | AwaitingPolicy):
-            here = earlier - run.tool_call_counts.get(name, 0)
-            slot = _within_limits(spec, run, slot, outermost.calls_of(name) + here)
-        made[name] = earlier + 1
+            repeats = earlier - run.tool_call_counts.get(name, 0)
+            slot = _within_limits(spec, run, slot, outermost.calls_of(name) + repeats)
+        counts[name] = earlier + 1
         slots.append(slot)
-    return tuple(slots), FrozenDict(made)
+    return tuple(slots), FrozenDict(counts)
 
 
-def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, made: int) -> Slot:
+def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, earlier: int) -> Slot:
     """The slot of a call whose tool was called so often before, wherever in the outermost run."""
     call, most, of_tool = slot.call, spec.limits.max_tool_calls, spec.tools[slot.call.tool_name]
     if most is not None and run.calls + slot.ref.place >= most:
-        return moved(slot, _over_limit(call.tool_name, wording.no_calls_left("tools", most)))
-    if of_tool.max_calls is not None and made >= of_tool.max_calls:
+        return move(slot, _over_limit(call.tool_name, wording.no_calls_left("tools", most)))
+    if of_tool.max_calls is not None and earlier >= of_tool.max_calls:
         text = wording.no_calls_left("it", of_tool.max_calls)
-        return moved(slot, _over_limit(call.tool_name, text))
+        return move(slot, _over_limit(call.tool_name, text))
     return slot
 
 
-def _over_limit(tool_name: str, why: str) -> Faulted:
-    return Faulted(ToolFault("over_limit", wording.tool_not_run(tool_name, why)))
+def _over_limit(tool_name: str, reason: str) -> Faulted:
+    return Faulted(ToolFault("over_limit", wording.tool_not_run(tool_name, reason)))
 
 
-def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
+def _open_slot(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
     """The slot of a call that the model has just made: ready, unless a policy guards its tool."""
     if spec.output is not None and call.tool_name == spec.output.name:
-        return Slot(ref, call, _held_against(spec.output, call))
-    chosen = run.options.tools
+        return Slot(ref, call, _check_answer(spec.output, call))
+    names = run.options.tools
     tool = spec.tools.get(call.tool_name)
-    if tool is None or (chosen is not None and tool.name not in chosen):
-        text = wording.tool_not_found(call.tool_name, spec.tools if chosen is None else chosen)
+    if tool is None or (names is not None and tool.name not in names):
+        text = wording.tool_not_found(call.tool_name, spec.tools if names is None else names)
         return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
     if tool.hidden:
         call = without_hidden(call, tool)
@@ -87,12 +87,12 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
     return Slot(ref, call, Faulted(check_arguments(call, tool).failure()))
 
 
-def _held_against(wanted: AnswerType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:
+def _check_answer(kind: AnswerType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:
     """Whether a call of the tool to answer by gives an answer of the wanted type."""
     if call.unreadable is not None:
         return AnswerInvalid(wording.answer_unreadable(call.unreadable))
     try:
-        wanted.read(call.arguments)
+        kind.read(call.arguments)
     except ConversionError as error:
         return AnswerInvalid(wording.answer_unusable(str(error)))
     return AnswerAccepted()
@@ -110,13 +110,13 @@ def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[Tool
     ids = [call.id for call in calls]
     if all(ids) and len(set(ids)) == len(ids):
         return reply, calls
-    taken, seen = {*ids}, set[str]()
-    free = (name for number in count(len(calls)) if (name := f"call_{turn}_{number}") not in taken)
-    for place, known in enumerate(ids):
-        if not known or known in seen:
+    names, earlier = {*ids}, set[str]()
+    free = (name for number in count(len(calls)) if (name := f"call_{turn}_{number}") not in names)
+    for place, call_id in enumerate(ids):
+        if not call_id or call_id in earlier:
             own = f"call_{turn}_{place}"
-            ids[place] = own if own not in taken else next(free)
-            taken.add(ids[place])
-        seen.add(ids[place] or "")
-    named = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
-    return evolve(reply, message=with_calls(reply.message, named)), named
+            ids[place] = own if own not in names else next(free)
+            names.add(ids[place])
+        earlier.add(ids[place] or "")
+    new_calls = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
+    return evolve(reply, message=with_calls(reply.message, new_calls)), new_calls

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from detent.core.machine.binding import (
-    arguments_bound,
+    arguments_digest,
     as_stale,
     binding_of,
     change_in,
@@ -53,8 +53,8 @@ from detent.core.run.run import (
     Slot,
     Status,
     evolve,
-    moved,
-    unspent,
+    move,
+    refund,
     with_slot,
     with_slots,
     with_spending,
@@ -67,7 +67,9 @@ from detent.core.tools.masking import masked
 from detent.core.tools.result import text_of
 
 
-def judged(spec: AgentSpec[S], run: Run[S], event: Judged, around: Around | None = None) -> Run[S]:
+def judge_call(
+    spec: AgentSpec[S], run: Run[S], event: Judged, around: Around | None = None
+) -> Run[S]:
     """The run as a policy has said of a call: it may run, may not, or a human must decide."""
     slot = slot_at(run, event.ref)
     if slot is None:
@@ -76,52 +78,52 @@ def judged(spec: AgentSpec[S], run: Run[S], event: Judged, around: Around | None
     is_owed = isinstance(slot.status, AwaitingPolicy)
     if not is_owed and event.binding is not None:  # else it comes too late
         is_owed = is_stale(slot) or is_unfit(spec, run, slot, event.binding)
-    return _judged(spec, run, slot, event, around) if is_owed else run
+    return _apply_verdict(spec, run, slot, event, around) if is_owed else run
 
 
-def _judged(
+def _apply_verdict(
     spec: AgentSpec[S], run: Run[S], slot: Slot, event: Judged, around: Around | None
 ) -> Run[S]:
     before = slot.status
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
     now = event.binding or binding_of(run, slot.call, spec.tools[slot.call.tool_name])
-    asked = before if isinstance(before, AwaitingDecision) else _answered(slot)
-    attempt, said, wanted = attempt_in(slot), event.verdict, list[str]()
-    if not isinstance(said, Deny):
+    past = before if isinstance(before, AwaitingDecision) else _past_question(slot)
+    attempt, verdict, demands = attempt_in(slot), event.verdict, list[str]()
+    if not isinstance(verdict, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
-        slot = Slot(slot.ref, slot.call, before, slot.clearance, said.spends)
-        wanted = _wanted(slot, said)
-        if not wanted and (stays or _answer(slot) is not None):
-            return with_spending(run, _kept(slot, said, event.at))
+        slot = Slot(slot.ref, slot.call, before, slot.clearance, verdict.spends)
+        demands = _new_demands(slot, verdict)
+        if not demands and (stays or _answer(slot) is not None):
+            return with_spending(run, _renew(slot, verdict, event.at))
     clear = slot.clearance
     is_left = clear is not None and _is_as_left(clear, now, event.at)  # a human has said so
-    match said:
+    match verdict:
         case Deny(reason):
-            return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
-        case Allow() if is_left or not asked.after:
+            return deny_call(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
+        case Allow() if is_left or not past.after:
             return with_spending(run, evolve_slot(slot, Ready(attempt), Clearance(now, attempt)))
         case Allow():  # nobody knows what the call has done: no policy is asked about that
-            ask = asked.ask
+            ask = past.ask
         case Ask() as ask:
             if clear is not None and is_left:
                 was = clear.ask or PLAIN_ASK
-                wanted += [f"as it is now, {text}" for text in wants_more(ask, was)]
-                if not wanted:
+                demands += [f"as it is now, {text}" for text in wants_more(ask, was)]
+                if not demands:
                     ask, until = _sooner(was, clear.expires_at, ask, event.at)
                     clear = attrs.evolve(clear, is_unjudged=False, ask=ask, expires_at=until)
                     return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
             tool = spec.tools[slot.call.tool_name]
-            grant = None if asked.after else grant_for(run, tool, now, event.at, ask)
+            grant = None if past.after else grant_for(run, tool, now, event.at, ask)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
                 return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
-    change, crash = change_in(run, slot, now, wanted), (asked.after, asked.trouble)
-    again = asked.again + bool(wanted)
-    question = posed(run, slot, ask, now, attempt, event.at, crash, change, again)
-    return with_spending(run, _put(spec, run, slot, question, around))
+    change, crash = change_in(run, slot, now, demands), (past.after, past.trouble)
+    again = past.again + bool(demands)
+    question = ask_about(run, slot, ask, now, attempt, event.at, crash, change, again)
+    return with_spending(run, _with_question(spec, run, slot, question, around))
 
 
-def _put(
+def _with_question(
     spec: AgentSpec[S], run: Run[S], slot: Slot, question: AwaitingDecision, around: Around | None
 ) -> Slot:
     """The slot with a question; with its answer, where people have said no often enough."""
@@ -129,10 +131,10 @@ def _put(
     # what is asked anew stays: somebody may be reading it
     if isinstance(slot.status, AwaitingPolicy) and not question.after:
         no = known_no(spec, run, slot.call, around)
-    return moved(slot, question) if no is None else unspent(slot, Refused(no))
+    return move(slot, question) if no is None else refund(slot, Refused(no))
 
 
-def _answered(slot: Slot) -> AwaitingDecision:
+def _past_question(slot: Slot) -> AwaitingDecision:
     """What was asked about a call that has its answer, as far as that matters if it is asked anew.
 
     RULE: who has let it begin after a crash was a human. Until it has, no policy does, nor what was
@@ -151,19 +153,19 @@ def _answer(slot: Slot) -> str | None:
     return None if clear is None else clear.answer
 
 
-def _wanted(slot: Slot, said: Verdict) -> list[str]:
+def _new_demands(slot: Slot, verdict: Verdict) -> list[str]:
     """What the rules of today want more than those by which a call was asked about, or let run."""
     status = slot.status
     was = status.ask if isinstance(status, AwaitingDecision) else None
     if was is None and slot.clearance is not None:
         was = slot.clearance.ask
-    if not isinstance(said, Ask) or not (is_stale(slot) or _answer(slot) is not None):
+    if not isinstance(verdict, Ask) or not (is_stale(slot) or _answer(slot) is not None):
         return []
-    more = ["a human must be asked"] if was is None else wants_more(said, was)
-    return [f"the rules want more now: {text}" for text in more]
+    demands = ["a human must be asked"] if was is None else wants_more(verdict, was)
+    return [f"the rules want more now: {text}" for text in demands]
 
 
-def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot:
+def _renew(slot: Slot, verdict: Allow | Ask, at: float | None) -> Slot:
     """The slot as it is, where what was asked or said before is enough for the rules of today.
 
     It counts no longer, and for no more attempts, than they say. A question that was put stays,
@@ -171,26 +173,26 @@ def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot:
     """
     status, clear = slot.status, slot.clearance
     if (answer := _answer(slot)) is not None:
-        return unspent(slot, AnsweredByHuman(answer))
+        return refund(slot, AnsweredByHuman(answer))
     if isinstance(status, AwaitingDecision):
-        ask, until = _sooner(status.ask, status.expires_at, said, at)
-        return moved(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
+        ask, until = _sooner(status.ask, status.expires_at, verdict, at)
+        return move(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
     assert clear is not None  # noqa: S101 - else it is not stale
     if clear.ask is not None:
-        ask, until = _sooner(clear.ask, clear.expires_at, said, at)
+        ask, until = _sooner(clear.ask, clear.expires_at, verdict, at)
         clear = attrs.evolve(clear, ask=ask, expires_at=until)
     clear = attrs.evolve(clear, is_stale=False)
     return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
 def _sooner(
-    ask: Ask, until: float | None, said: Allow | Ask, at: float | None
+    ask: Ask, until: float | None, verdict: Allow | Ask, at: float | None
 ) -> tuple[Ask, float | None]:
     """A question, and when what was asked or said ends: as a later one has it, if that is less."""
-    if not isinstance(said, Ask):
+    if not isinstance(verdict, Ask):
         return ask, until
-    ends = [one for one in (until, end_of(at, said.expires_s)) if one is not None]
-    most = [one for one in (ask.attempts, said.attempts) if one is not None]
+    ends = [limit for limit in (until, end_of(at, verdict.expires_s)) if limit is not None]
+    most = [limit for limit in (ask.attempts, verdict.attempts) if limit is not None]
     return attrs.evolve(ask, attempts=min(most, default=None)), min(ends, default=None)
 
 
@@ -199,7 +201,7 @@ def _is_as_left(clear: Clearance, now: Binding, at: float | None) -> bool:
     return clear.is_unjudged and clear.binding == now and not is_past(clear.expires_at, at)
 
 
-def posed(  # noqa: PLR0917 - the parts of a question
+def ask_about(  # noqa: PLR0917 - the parts of a question
     run: Run[Any],
     slot: Slot,
     ask: Ask,
@@ -223,8 +225,8 @@ def posed(  # noqa: PLR0917 - the parts of a question
 
 def attempt_in(slot: Slot) -> int:
     """The attempt that begins when the call is let go."""
-    known = 1 if slot.clearance is None else slot.clearance.attempt
-    return slot.status.attempt if isinstance(slot.status, AwaitingDecision | Ready) else known
+    attempt = 1 if slot.clearance is None else slot.clearance.attempt
+    return slot.status.attempt if isinstance(slot.status, AwaitingDecision | Ready) else attempt
 
 
 def evolve_slot(slot: Slot, status: Status, clearance: Clearance) -> Slot:
@@ -234,26 +236,26 @@ def evolve_slot(slot: Slot, status: Status, clearance: Clearance) -> Slot:
     return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
-def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) -> Run[Any]:
+def deny_call(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) -> Run[Any]:
     """The run in which a policy refuses a call, or the time that humans had to decide about it."""
     name, status = slot.call.tool_name, slot.status
     record = DecisionRecord(slot.ref, slot.call, Rejected(reason), by, at)
     was_begun = isinstance(status, AwaitingDecision) and status.after
     say = wording.outcome_unknown if was_begun else wording.tool_not_run
     run = evolve(run, decisions=(*run.decisions, record))
-    return with_spending(run, unspent(slot, Refused(say(name, reason))))
+    return with_spending(run, refund(slot, Refused(say(name, reason))))
 
 
-def expired(run: Run[Any], at: float | None) -> Run[Any]:
+def expire_questions(run: Run[Any], at: float | None) -> Run[Any]:
     """The run in which each question that nobody answered in time is answered with no."""
     for slot in run.slots:
         until = slot.status.expires_at if isinstance(slot.status, AwaitingDecision) else None
         if at is not None and until is not None and until <= at:
-            run = denied(run, slot, "expiry", wording.NOBODY_DECIDED, at)
+            run = deny_call(run, slot, "expiry", wording.NOBODY_DECIDED, at)
     return run
 
 
-def rewritten(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:
+def rewrite_call(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:
     """The run with a cleared call that hooks have changed: a policy judges it as it is now."""
     slot = slot_at(run, event.ref)
     if slot is None or slot.clearance is None or not isinstance(slot.status, Ready):
@@ -265,19 +267,19 @@ def rewritten(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:
     return with_spending(run, Slot(slot.ref, event.call, status, clear))
 
 
-def decided_by_human(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
+def decide_call(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
     """The run after a decision, if it counts, and with what it has confirmed for other calls."""
     slot = slot_at(run, event.ref)
     if slot is None or refusal(spec, run, event) is not None:
         return run
-    if (vote := _voted(spec, run, slot, event)) is not None:
+    if (vote := _vote(spec, run, slot, event)) is not None:
         return with_slot(run, vote)
-    known = remembered(spec, run, slot, event)
-    run = with_spending(known, decided(spec, slot, event.decision))
-    return with_slots(run, [_released(spec, run, one, event.at) for one in run.slots])
+    run = remember(spec, run, slot, event)
+    run = with_spending(run, apply_decision(spec, slot, event.decision))
+    return with_slots(run, [_release(spec, run, slot, event.at) for slot in run.slots])
 
 
-def _released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) -> Slot:
+def _release(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) -> Slot:
     """The slot, ready if it waits for no more than what has been confirmed for it meanwhile."""
     status = slot.status
     # A question that came of a crash is another one: no earlier word answers it.
@@ -286,107 +288,105 @@ def _released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None)
     grant = grant_for(run, spec.tools[slot.call.tool_name], status.binding, at, status.ask)
     if grant is None:
         return slot
-    clear = attrs.evolve(_cleared(status), expires_at=grant.expires_at, is_granted=True)
+    clear = attrs.evolve(_clearance(status), expires_at=grant.expires_at, is_granted=True)
     return evolve_slot(slot, Ready(status.attempt), clear)
 
 
-def _cleared(asked: AwaitingDecision) -> Clearance:
+def _clearance(question: AwaitingDecision) -> Clearance:
     """What the answer to a question lets run: that which was asked about."""
     return Clearance(
-        asked.binding,
-        asked.attempt,
-        asked.ask,
-        asked.expires_at,
-        is_stale=asked.is_stale,
-        after=asked.after,
-        trouble=asked.trouble,
+        question.binding,
+        question.attempt,
+        question.ask,
+        question.expires_at,
+        is_stale=question.is_stale,
+        after=question.after,
+        trouble=question.trouble,
     )
 
 
-def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
+def remember(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
     """The run with a decision in its record, and with what is confirmed by it for other calls."""
-    said = event.decision
+    decision = event.decision
     status = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
-    done, ask = _recorded(spec, run, slot, event), status.ask
-    if not isinstance(said, Confirmed):
-        return evolve(run, decisions=(*run.decisions, done))
-    said_yes = (*status.votes, done)
-    run = evolve(run, decisions=(*run.decisions, *said_yes))
-    scopes = [_scope(ask, vote.decision) for vote in said_yes]
+    record, ask = _record(spec, run, slot, event), status.ask
+    if not isinstance(decision, Confirmed):
+        return evolve(run, decisions=(*run.decisions, record))
+    votes = (*status.votes, record)
+    run = evolve(run, decisions=(*run.decisions, *votes))
+    scopes = [_scope(ask, vote.decision) for vote in votes]
     scope = SCOPES[min(map(SCOPES.index, scopes))]  # what one of them has not said counts not
     if scope == "call":
         return run
     lasts_s = ask.answers.remember_s
     until = None if lasts_s is None else (event.at or 0) + lasts_s
-    by = ", ".join(vote.by for vote in said_yes if vote.by) or None
-    seen, bound = done.revealed, status.binding
-    grant = Grant(slot.ref, slot.call, scope, bound, by, event.at, (), until, seen, ask.approvers)
+    by = ", ".join(vote.by for vote in votes if vote.by) or None
+    inputs, key = record.revealed, (slot.ref, scope, status.binding)
+    what = (scope, status.binding, by, event.at)
+    grant = Grant(slot.ref, slot.call, *what, (), until, inputs, ask.approvers)
     # what was said last of the same call counts: a run that asks again and again does not grow
-    said_before = (slot.ref, scope, status.binding)
-    kept = [one for one in run.grants if (one.ref, one.scope, one.binding) != said_before]
-    return evolve(run, grants=(*kept, grant))
+    grants = [past for past in run.grants if (past.ref, past.scope, past.binding) != key]
+    return evolve(run, grants=(*grants, grant))
 
 
-def _scope(ask: Ask, said: Decision) -> Scope:
+def _scope(ask: Ask, decision: Decision) -> Scope:
     """What a yes counts for."""
-    if isinstance(said, Confirmed) and said.remember != "call":
-        return said.remember
+    if isinstance(decision, Confirmed) and decision.remember != "call":
+        return decision.remember
     return SCOPES[min(map(SCOPES.index, (ask.remember, ask.answers.remember)))]
 
 
-def _recorded(
-    spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided
-) -> DecisionRecord:
+def _record(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> DecisionRecord:
     """A decision that counts, for the record."""
     ask = slot.status.ask if isinstance(slot.status, AwaitingDecision) else PLAIN_ASK
     tool = spec.tools[slot.call.tool_name]
-    seen = masked(inputs_in(run, tool, ask.reveals), tool.masked)
-    done = (event.decision, event.by, event.at, (), seen, event.who)
-    return DecisionRecord(slot.ref, slot.call, *done)
+    inputs = masked(inputs_in(run, tool, ask.reveals), tool.masked)
+    parts = (event.decision, event.by, event.at, (), inputs, event.who)
+    return DecisionRecord(slot.ref, slot.call, *parts)
 
 
-def revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
+def revoke_grant(run: Run[S], event: GrantRevoked) -> Run[S]:
     """The run without the grant that is revoked."""
-    kept = tuple(grant for grant in run.grants if grant.ref != event.ref)
-    return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
+    grants = tuple(grant for grant in run.grants if grant.ref != event.ref)
+    return run if len(grants) == len(run.grants) else evolve(run, grants=grants)
 
 
-def _voted(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Slot | None:
+def _vote(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Slot | None:
     """The slot after a yes that is not enough, as more people must say so; None if it is."""
     status = slot.status
     assert isinstance(status, AwaitingDecision)  # noqa: S101 - else it is refused
     is_yes, count = isinstance(event.decision, Confirmed), len(status.votes) + 1
     if not is_yes or count >= status.ask.approvers.count:
         return None
-    votes = (*status.votes, _recorded(spec, run, slot, event))
-    return moved(slot, attrs.evolve(status, votes=votes))
+    votes = (*status.votes, _record(spec, run, slot, event))
+    return move(slot, attrs.evolve(status, votes=votes))
 
 
-def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
+def apply_decision(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     """The slot as a human has decided, and what the model is told of it."""
     name = slot.call.tool_name
-    asked = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
-    clear = _cleared(asked)
+    question = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
+    clear = _clearance(question)
     templates = templates_of(spec, name)
     match decision:
         case Confirmed():
-            return evolve_slot(slot, Ready(asked.attempt), clear)
+            return evolve_slot(slot, Ready(question.attempt), clear)
         case Modified(arguments, feedback):
             tool, call = spec.tools[name], attrs.evolve(slot.call, arguments=arguments)
-            shown = text_of(masked(arguments, tool.masked))
-            note = templates.modified(name, shown, feedback)
-            bound = attrs.evolve(asked.binding, arguments=arguments_bound(call, tool))
-            clear = attrs.evolve(clear, binding=bound, note=note)
+            text = text_of(masked(arguments, tool.masked))
+            note = templates.modified(name, text, feedback)
+            binding = attrs.evolve(question.binding, arguments=arguments_digest(call, tool))
+            clear = attrs.evolve(clear, binding=binding, note=note)
             # RULE: what a policy denies runs by nobody's word, and it knows nothing of this yet
             if name not in spec.guards:
-                return Slot(slot.ref, call, Ready(asked.attempt), clear, slot.spends)
+                return Slot(slot.ref, call, Ready(question.attempt), clear, slot.spends)
             clear = attrs.evolve(clear, is_unjudged=True)
             return Slot(slot.ref, call, AwaitingPolicy(), clear)
-        case Answered(text) if asked.is_stale and name in spec.guards:
+        case Answered(text) if question.is_stale and name in spec.guards:
             # RULE: who may answer in the tool's place is what the rules of today say
             clear = attrs.evolve(clear, answer=text)
             return Slot(slot.ref, slot.call, AwaitingPolicy(), clear)
         case Rejected(feedback):
-            return unspent(slot, Refused(templates.rejected(name, feedback)))
+            return refund(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):
-            return unspent(slot, AnsweredByHuman(text))
+            return refund(slot, AnsweredByHuman(text))

@@ -11,9 +11,9 @@ from attrs import evolve
 from detent.core.machine.beginning import idle_call
 from detent.core.machine.binding import as_stale, binding_of, digest_of
 from detent.core.machine.calls import not_entitled
-from detent.core.machine.delegation import came_of, inner_name
-from detent.core.machine.questions import expired, posed
-from detent.core.machine.turns import BEGUN, attempted, settled, with_unread
+from detent.core.machine.delegation import call_status, inner_name
+from detent.core.machine.questions import ask_about, expire_questions
+from detent.core.machine.turns import BEGUN, attempt_slot, settle, with_unread
 from detent.core.run.approval import Ask, Confirmed
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
@@ -32,11 +32,11 @@ from detent.core.run.run import (
     Slot,
     Thinking,
     Unknown,
-    begun_anew,
-    charged,
+    begin_anew,
+    charge,
     has_no_answer,
-    labelled,
-    moved,
+    move,
+    with_labels,
     with_slot,
     with_slots,
 )
@@ -45,7 +45,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 
 Change: TypeAlias = Callable[[AgentSpec[Any], Run[Any], Slot], Slot]
 """What becomes of a call of an agent's run."""
@@ -54,7 +54,7 @@ Cause: TypeAlias = tuple[str, str]
 NOT_BEGUN, AT_WORK = AwaitingPolicy | Ready | BackingOff, Running | Unknown
 
 
-def resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
+def resume_run(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     """The run when another process goes on with it; as it was, if it has ended with an answer."""
     if has_no_answer(run):
         run = evolve_run(run, phase=Thinking(run.given_up + 1))
@@ -68,15 +68,15 @@ def resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
         return run if pause == run.phase else evolve_run(run, phase=pause)
     if isinstance(run.phase, Thinking):
         return with_unread(run)  # whoever asked the model is gone, and it is asked once more
-    run, slots = expired(labelled(run, at_work(spec, run)), event.at), list[Slot]()
+    run, slots = expire_questions(with_labels(run, at_work(spec, run)), event.at), list[Slot]()
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
             agent, was = spec.agents[slot.status.tool_name], slot.status.run
-            now = settled(agent, resumed(agent, was, event))
-            run = charged(run, was.spent, now.spent)
-            slots.append(slot if now is was else moved(slot, came_of(spec, run, slot, now)))
+            now = settle(agent, resume_run(agent, was, event))
+            run = charge(run, was.spent, now.spent)
+            slots.append(slot if now is was else move(slot, call_status(spec, run, slot, now)))
         else:
-            slots.append(_recovered(spec, run, slot, event))
+            slots.append(_recover(spec, run, slot, event))
     return with_slots(run, slots)
 
 
@@ -86,39 +86,39 @@ def let_go(spec: AgentSpec[S], before: Run[S], after: Run[S]) -> Run[S]:
     RULE: a tool that has begun labels the run, also where its result is lost: it may have left what
     it has read where others find it.
     """
-    lost = {*at_work(spec, before)}
-    return labelled(after, tuple(lost - {*at_work(spec, after)})) if lost else after
+    labels = {*at_work(spec, before)}
+    return with_labels(after, tuple(labels - {*at_work(spec, after)})) if labels else after
 
 
 def at_work(spec: AgentSpec[Any], run: Run[Any]) -> tuple[str, ...]:
     """The labels of the tools that have begun and have no answer, however deep."""
-    found: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
-            found += at_work(spec.agents[slot.status.tool_name], slot.status.run)
+            labels += at_work(spec.agents[slot.status.tool_name], slot.status.run)
         elif isinstance(slot.status, AT_WORK):
-            found += spec.tools[slot.call.tool_name].labels
-    return found
+            labels += spec.tools[slot.call.tool_name].labels
+    return labels
 
 
-def _recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
+def _recover(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
     """The slot once its process is gone: as it is, unless its tool was running, or rests.
 
     A tool that was running has an unknown outcome; the tool's own `on_unknown` says what to do.
     What was asked and said goes by the rules of that process: those of today are asked once more.
     """
-    return as_stale(_left(spec, run, slot, event))
+    return as_stale(_after_crash(spec, run, slot, event))
 
 
-def _left(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
+def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
     match slot.status:
         case Running(attempt):
             cause = event.by, wording.PROCESS_ENDED
-            return _lost(spec, run, slot, _again(slot, attempt), event.at, cause)
+            return _resolve_unknown(spec, run, slot, _again(slot, attempt), event.at, cause)
         case BackingOff(attempt, until):
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
-            return slot if nearer == until else moved(slot, BackingOff(attempt, nearer))
+            return slot if nearer == until else move(slot, BackingOff(attempt, nearer))
         case _:
             return slot
 
@@ -135,33 +135,33 @@ def _nearer(until: float, event: Resumed, longest_s: float) -> float:
     return until if event.at is None else min(until, event.at + longest_s)
 
 
-def rebound(run: Run[S], run_id: str, nonce: str) -> Run[S]:
+def rebind(run: Run[S], run_id: str, nonce: str) -> Run[S]:
     """A copy of the run under another id and nonce: decisions about the original are not its own.
 
     What has been confirmed goes along, as far as it was for the original.
     """
-    was, new = hashed(run.id, run.nonce), hashed(run_id, nonce)
+    was, new = hash_of(run.id, run.nonce), hash_of(run_id, nonce)
     grants = tuple(
         evolve(grant, binding=evolve(grant.binding, run=new))
         for grant in run.grants
         if grant.binding.run == was
     )
     copy = evolve_run(run, id=run_id, nonce=nonce, grants=grants)
-    return with_slots(copy, [_rebound(slot, copy, was, new) for slot in run.slots])
+    return with_slots(copy, [_rebind(slot, copy, was, new) for slot in run.slots])
 
 
-def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+def without_clearances(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """The run with no call confirmed that has no answer yet: policies judge these anew."""
-    return _ungranted(spec, run, _unconfirmed)
+    return _ungrant(spec, run, _to_be_judged)
 
 
-def _ungranted(spec: AgentSpec[S], run: Run[S], change: Change) -> Run[S]:
+def _ungrant(spec: AgentSpec[S], run: Run[S], change: Change) -> Run[S]:
     """The run and those of agents inside, without grants, each call as `change` has it."""
     slots = list[Slot]()
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
             name, inner = slot.status.tool_name, slot.status.run
-            slots.append(moved(slot, Delegated(name, _ungranted(spec.agents[name], inner, change))))
+            slots.append(move(slot, Delegated(name, _ungrant(spec.agents[name], inner, change))))
         else:
             slots.append(change(spec, run, slot))
     return with_slots(evolve_run(run, grants=()), slots)
@@ -173,9 +173,9 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     To run it again might do it twice, and the model, told of a failure, may well call again.
     """
     cause = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
-    asked = _question(spec, run, slot, event.at, cause)
+    question = _question(spec, run, slot, event.at, cause)
     # RULE: what had the call begun were the rules of a process that is gone: today's are asked
-    return begun_anew(slot, evolve(asked, is_stale=True))
+    return begin_anew(slot, evolve(question, is_stale=True))
 
 
 def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
@@ -183,29 +183,29 @@ def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) 
 
     It counts as an attempt: one that is always lost is not begun again for ever.
     """
-    slot = attempted(run, event, Running if isinstance(event, ToolLost) else BEGUN)
+    slot = attempt_slot(run, event, Running if isinstance(event, ToolLost) else BEGUN)
     if slot is None and isinstance(event, ToolNeverRan):
         slot = idle_call(run, event)
     if slot is None or isinstance(slot.status, Ready):
         return run
     if isinstance(event, ToolNeverRan):
-        return with_slot(run, _unbegun(slot, event))
+        return with_slot(run, _next_attempt(slot, event))
     attempt, most = event.attempt, max(1, spec.tools[slot.call.tool_name].retries.times)
     again = None if attempt > most else _again(slot, attempt, 1)
     cause = f"lost {attempt}", event.reason
     # before the question, which would be outdated by it
-    run = labelled(run, spec.tools[slot.call.tool_name].labels)
-    return with_slot(run, _lost(spec, run, slot, again, event.at, cause))
+    run = with_labels(run, spec.tools[slot.call.tool_name].labels)
+    return with_slot(run, _resolve_unknown(spec, run, slot, again, event.at, cause))
 
 
-def _unbegun(slot: Slot, event: ToolNeverRan) -> Slot:
+def _next_attempt(slot: Slot, event: ToolNeverRan) -> Slot:
     """The slot of a call whose attempt was not carried out: the next one is to begin.
 
     It has a number of its own: the same word, heard again, is none about that.
     """
     clear, again = slot.clearance, Ready(event.attempt + 1)
     if event.at is None or clear is None or clear.attempt != event.attempt:
-        return moved(slot, again)
+        return move(slot, again)
     # RULE: the yes was for the attempt that began first, and none has: it may lapse still
     clear = evolve(clear, attempt=again.attempt)
     status = AwaitingPolicy() if is_past(clear.expires_at, event.at) else again
@@ -223,8 +223,8 @@ def _question(
     clear, begins = slot.clearance, slot.status.attempt + 1
     if clear is None:
         now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
-        return posed(run, slot, Ask(), now, begins, at, cause)
-    return posed(run, slot, clear.ask or Ask(), clear.binding, begins, at, cause)
+        return ask_about(run, slot, Ask(), now, begins, at, cause)
+    return ask_about(run, slot, clear.ask or Ask(), clear.binding, begins, at, cause)
 
 
 def proven(spec: AgentSpec[S], run: Run[S], at: float) -> Run[S]:
@@ -236,18 +236,18 @@ def proven(spec: AgentSpec[S], run: Run[S], at: float) -> Run[S]:
     """
     if spec.vouches is None:
         return run
-    return _ungranted(spec, run, partial(_proven, vouches=spec.vouches, at=at))
+    return _ungrant(spec, run, partial(_prove, vouches=spec.vouches, at=at))
 
 
-def unsaid(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+def without_approvals(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """A copy of a run that goes on as well, without what humans have said yes to and is not done.
 
     RULE: a decision counts once. What was said counts for the run that it was said of.
     """
-    return _ungranted(spec, run, partial(_proven, vouches=lambda event, call, tool: False, at=0.0))
+    return _ungrant(spec, run, partial(_prove, vouches=lambda event, call, tool: False, at=0.0))
 
 
-def _proven(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at: float) -> Slot:
+def _prove(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at: float) -> Slot:
     status, clear = slot.status, slot.clearance
     if clear is not None and isinstance(status, NOT_BEGUN | AT_WORK):
         # also one that no human has given: it may say that a human has changed the call
@@ -268,10 +268,10 @@ def _proven(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, a
     return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
-def _unconfirmed(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
+def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
     match slot.status:
         case Ready() | Running() | BackingOff() | Unknown():
-            return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
+            return move(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
         case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
             clear = evolve(slot.clearance, is_unjudged=False, answer=None)
             return Slot(slot.ref, slot.call, slot.status, clear, slot.spends)
@@ -279,7 +279,7 @@ def _unconfirmed(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
             return slot
 
 
-def _rebound(slot: Slot, copy: Run[Any], was: str, new: str) -> Slot:
+def _rebind(slot: Slot, copy: Run[Any], was: str, new: str) -> Slot:
     """What fitted the original fits the copy. What did not is judged anew there as well."""
     status, clear = slot.status, slot.clearance
     if clear is not None and clear.binding.run == was:
@@ -287,18 +287,18 @@ def _rebound(slot: Slot, copy: Run[Any], was: str, new: str) -> Slot:
     match status:
         case Delegated(name, inner):
             names = inner_name(copy.id, slot.ref), inner_name(copy.nonce, slot.ref)
-            status = Delegated(name, rebound(inner, *names))
-        case AwaitingDecision(digest, after=after, binding=bound, again=again):
-            moves = digest == digest_of(copy, slot, bound, after, again) and bound.run == was
-            bound = evolve(bound, run=new) if moves else bound
-            digest = digest_of(copy, slot, bound, after, again) if moves else ""
-            status = evolve(status, digest=digest, binding=bound, votes=())
+            status = Delegated(name, rebind(inner, *names))
+        case AwaitingDecision(digest, after=after, binding=binding, again=again):
+            moves = digest == digest_of(copy, slot, binding, after, again) and binding.run == was
+            binding = evolve(binding, run=new) if moves else binding
+            digest = digest_of(copy, slot, binding, after, again) if moves else ""
+            status = evolve(status, digest=digest, binding=binding, votes=())
         case _:
             pass
     return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
-def _lost(  # noqa: PLR0917 - what is known of it
+def _resolve_unknown(  # noqa: PLR0917 - what is known of it
     spec: AgentSpec[Any],
     run: Run[Any],
     slot: Slot,
@@ -311,19 +311,19 @@ def _lost(  # noqa: PLR0917 - what is known of it
     name = slot.call.tool_name
     match spec.tools[name].on_unknown:
         case "rerun" if again is not None:
-            return begun_anew(slot, again)
+            return begin_anew(slot, again)
         case "rerun" | "ask":
-            return begun_anew(slot, _question(spec, run, slot, at, cause))
+            return begin_anew(slot, _question(spec, run, slot, at, cause))
         case "fail":
             text = wording.outcome_unknown(name, cause[1])
-            return moved(slot, Faulted(ToolFault("unknown_outcome", text)))
+            return move(slot, Faulted(ToolFault("unknown_outcome", text)))
         case _:
-            return moved(slot, Unknown(slot.status.attempt))
+            return move(slot, Unknown(slot.status.attempt))
 
 
-def _again(slot: Slot, attempt: int, more: int = 0) -> Ready | None:
+def _again(slot: Slot, attempt: int, step: int = 0) -> Ready | None:
     """A call that may run again without harm; None where a yes lets no further attempt begin."""
     clear = slot.clearance
     if clear is None or clear.ask is None or clear.ask.attempts is None:
-        return Ready(attempt + more)
+        return Ready(attempt + step)
     return Ready(attempt + 1) if clear.covers(attempt + 1) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from detent.core.chat.messages import ToolCall
-from detent.core.machine.binding import arguments_bound
+from detent.core.machine.binding import arguments_digest
 from detent.core.run.approval import DecisionRecord, Rejected
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
@@ -24,37 +24,38 @@ def known_no(
     RULE: nobody is asked until they are worn down, and say yes: neither in the same words, nor in
     ever others. A yes in between is from somebody who still reads.
     """
-    tool, wanted = spec.tools[call.tool_name], arguments_bound(call, spec.tools[call.tool_name])
-    same, row = list[Rejected](), 0
-    for past in _decided_before(run, call.tool_name, around):
+    tool, arguments = spec.tools[call.tool_name], arguments_digest(call, spec.tools[call.tool_name])
+    rejections, row = list[Rejected](), 0
+    for past in _past_decisions(run, call.tool_name, around):
         if not isinstance(past.decision, Rejected):
             row = 0
             continue
         row += 1
         # it is the same with a default spelled out
-        if past.call == call or arguments_bound(past.call, tool) == wanted:
-            same.append(past.decision)
-    if len(same) >= spec.limits.max_rejections:
-        return templates_of(spec, tool.name).rejected(tool.name, same[-1].feedback)
+        if past.call == call or arguments_digest(past.call, tool) == arguments:
+            rejections.append(past.decision)
+    if len(rejections) >= spec.limits.max_rejections:
+        return templates_of(spec, tool.name).rejected(tool.name, rejections[-1].feedback)
     if row >= spec.limits.max_tool_rejections:
         return wording.tool_not_run(tool.name, wording.people_refuse(row))
     return None
 
 
-def _decided_before(run: Run[Any], tool_name: str, around: Around | None) -> list[DecisionRecord]:
+def _past_decisions(run: Run[Any], tool_name: str, around: Around | None) -> list[DecisionRecord]:
     """What people have decided of a tool's calls, here and in other runs of the agent inside one.
 
     Not of the calls of this very reply: who goes through a list may say no to many, and then yes.
     """
     outermost, names = around or (run, ())
-    here = {(one.ref, one.at) for one in run.decisions if not one.path and one.ref.turn == run.turn}
+    own = [past for past in run.decisions if not past.path and past.ref.turn == run.turn]
+    fresh = {(past.ref, past.at) for past in own}
     return [
         past
         for past in outermost.decisions
         if past.call.tool_name == tool_name
         and past.by != "policy"
-        and tuple(at.tool_name for at in past.path) == names
-        and (past.ref, past.at) not in here
+        and tuple(agent.tool_name for agent in past.path) == names
+        and (past.ref, past.at) not in fresh
     ]
 
 

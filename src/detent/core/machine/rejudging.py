@@ -19,7 +19,7 @@ from detent.core.machine.due import due
 from detent.core.run.approval import Ask, Binding
 from detent.core.run.effects import Judge
 from detent.core.run.refs import CallRef, Path
-from detent.core.run.run import AwaitingDecision, Delegated, Ready, Run, Slot, moved, with_slot
+from detent.core.run.run import AwaitingDecision, Delegated, Ready, Run, Slot, move, with_slot
 from detent.core.run.spec import AgentSpec
 
 
@@ -49,13 +49,13 @@ def is_guarded(spec: AgentSpec[Any], run: Run[Any], path: Path, ref: CallRef) ->
     return nested_run(run, path).slots[ref.place].call.tool_name in agent.guards
 
 
-def unbegun(run: Run[Any], begun: Begun) -> Run[Any]:
+def without_attempt(run: Run[Any], attempt: Begun) -> Run[Any]:
     """The run as it was before an attempt at a call began, which has done nothing yet."""
 
     def ready(slot: Slot) -> Slot:
-        return moved(slot, Ready(begun.attempt))
+        return move(slot, Ready(attempt.attempt))
 
-    return _with_call(run, begun.path, begun.ref, ready)
+    return _with_call(run, attempt.path, attempt.ref, ready)
 
 
 def judge_anew(spec: AgentSpec[Any], run: Run[Any], path: Path, ref: CallRef) -> Judge | None:
@@ -64,14 +64,14 @@ def judge_anew(spec: AgentSpec[Any], run: Run[Any], path: Path, ref: CallRef) ->
     None where that must wait, as it, or a budget of its, owes a word on another call first.
     """
     stale = _with_call(run, path, ref, as_stale)
-    owed = (one for one in due(spec, stale) if isinstance(one, Judge))
-    return next((one for one in owed if (one.path, one.ref) == (path, ref)), None)
+    judges = (judge for judge in due(spec, stale) if isinstance(judge, Judge))
+    return next((judge for judge in judges if (judge.path, judge.ref) == (path, ref)), None)
 
 
 def _with_call(run: Run[Any], path: Path, ref: CallRef, change: Callable[[Slot], Slot]) -> Run[Any]:
     """The run with a call, however deep, as it is once changed."""
     if not path:
         return with_slot(run, change(run.slots[ref.place]))
-    at, *deeper = path
-    inner = _with_call(nested_run(run, (at,)), (*deeper,), ref, change)
-    return with_slot(run, moved(run.slots[at.ref.place], Delegated(at.tool_name, inner)))
+    agent, *deeper = path
+    inner = _with_call(nested_run(run, (agent,)), (*deeper,), ref, change)
+    return with_slot(run, move(run.slots[agent.ref.place], Delegated(agent.tool_name, inner)))

@@ -12,30 +12,36 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.calls import after_fault, after_tick, given_up
+from detent.core.machine.calls import after_fault, after_tick, give_up
 from detent.core.machine.delegation import (
     TASK,
     begins_none,
-    came_of,
+    call_status,
     inner_name,
     invocation_of,
     stopped_at_turn,
     with_calls_inside,
 )
 from detent.core.machine.opening import open_slots, with_call_ids
-from detent.core.machine.questions import decided_by_human, expired, judged, revoked, rewritten
-from detent.core.machine.recovery import after_lookup, after_loss, let_go, resumed
+from detent.core.machine.questions import (
+    decide_call,
+    expire_questions,
+    judge_call,
+    revoke_grant,
+    rewrite_call,
+)
+from detent.core.machine.recovery import after_lookup, after_loss, let_go, resume_run
 from detent.core.machine.rejections import Around
 from detent.core.machine.turns import (
     BEGUN,
     after_failure,
     answer_call,
-    answered,
-    asked_again,
-    attempted,
+    ask_again,
+    attempt_slot,
     cut_short,
     end,
-    settled,
+    end_with_answer,
+    settle,
     slot_at,
     spoken_to,
 )
@@ -79,10 +85,10 @@ from detent.core.run.run import (
     Succeeded,
     Thinking,
     Unknown,
-    charged,
+    charge,
     evolve,
-    labelled,
-    moved,
+    move,
+    with_labels,
     with_slot,
     with_slots,
 )
@@ -113,12 +119,12 @@ def start(
         StateError: a write names an unknown key or has a value of the wrong type.
     """
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
-    filled = spec.state.update([*state, Write("messages", [*prompt, *messages])])
-    begun = Run(run_id, filled, options=options, nonce=nonce, labels=labels)
-    begun = evolve(begun, deadline=spec.limits.deadline(at), started_by=started_by)
-    if limit := spec.limits.spent(0, begun.usage, begun.cost):
-        return end(evolve(begun, turn=0), Exhausted(limit))
-    return begun
+    first_state = spec.state.update([*state, Write("messages", [*prompt, *messages])])
+    run = Run(run_id, first_state, options=options, nonce=nonce, labels=labels)
+    run = evolve(run, deadline=spec.limits.deadline(at), started_by=started_by)
+    if limit := spec.limits.spent(0, run.usage, run.cost):
+        return end(evolve(run, turn=0), Exhausted(limit))
+    return run
 
 
 def replay(spec: AgentSpec[S], run: Run[S], journal: Iterable[Event]) -> Run[S]:
@@ -137,7 +143,7 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
         UnknownEffectError: the event answers something that this run never asked for.
     """
     # Behind whatever an event does: so none can be forgotten that gives a turn its last answer.
-    return settled(spec, _after(spec, run, event, None))
+    return settle(spec, _after(spec, run, event, None))
 
 
 def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
@@ -157,17 +163,17 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None)
         case ClockTicked():
             return let_go(spec, run, _on_clock_ticked(spec, run, event))
         case Judged():
-            return judged(spec, run, event, around)
+            return judge_call(spec, run, event, around)
         case CallRewritten():
-            return rewritten(spec, run, event)
+            return rewrite_call(spec, run, event)
         case HumanDecided():
-            return decided_by_human(spec, run, event)
+            return decide_call(spec, run, event)
         case GrantRevoked():
-            return revoked(run, event)
+            return revoke_grant(run, event)
         case ToolNeverRan() | ToolLost():
             return after_loss(spec, run, event)
         case Resumed():
-            return resumed(spec, run, event)
+            return resume_run(spec, run, event)
         case HappenedInside():
             return _on_happened_inside(spec, run, event, around)
         case CancelRequested(reason):
@@ -181,9 +187,9 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None)
 def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     match event:
         case AnswerRejected(turn, text) if turn == run.turn and isinstance(run.outcome, Finished):
-            return asked_again(spec, run, text)
+            return ask_again(spec, run, text)
         case Resumed():
-            return resumed(spec, run, event)
+            return resume_run(spec, run, event)
         case _:
             return run
 
@@ -196,7 +202,7 @@ def _on_model_replied(
     reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:
-        return answered(spec, evolve(run, usage=usage, cost=cost), reply)
+        return end_with_answer(spec, evolve(run, usage=usage, cost=cost), reply)
     slots, counts = open_slots(spec, run, calls, around)
     acting = Acting(reply, slots)
     return evolve(run, phase=acting, usage=usage, cost=cost, tool_call_counts=counts)
@@ -219,38 +225,38 @@ def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
 
 
 def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:
-    slot = attempted(run, event, Ready)
+    slot = attempt_slot(run, event, Ready)
     if slot is None:
         return run
     clear, tool = slot.clearance, spec.tools[slot.call.tool_name]
     if clear and clear.attempt == event.attempt and is_past(clear.expires_at, event.at):
-        return with_slot(run, moved(slot, AwaitingPolicy()))  # confirmed in time, and too late now
+        return with_slot(run, move(slot, AwaitingPolicy()))  # confirmed in time, and too late now
     if isinstance(tool, Delegate):
-        if over := spec.limits.spent_inside(run.usage, run.cost, run.calls):
-            return with_slot(run, given_up(slot, Exhausted(over)))
-        return with_slot(run, moved(slot, _delegated(spec, run, slot, event.at)))
-    return with_slot(run, moved(slot, Running(event.attempt, end_of(event.at, tool.timeout_s))))
+        if limit := spec.limits.spent_inside(run.usage, run.cost, run.calls):
+            return with_slot(run, give_up(slot, Exhausted(limit)))
+        return with_slot(run, move(slot, _delegate(spec, run, slot, event.at)))
+    return with_slot(run, move(slot, Running(event.attempt, end_of(event.at, tool.timeout_s))))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
-    slot = attempted(run, event, BEGUN)
-    return run if slot is None else _heard(spec, run, moved(slot, Succeeded(event.result)))
+    slot = attempt_slot(run, event, BEGUN)
+    return run if slot is None else _with_answer(spec, run, move(slot, Succeeded(event.result)))
 
 
 def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
-    slot = attempted(run, event, BEGUN)
+    slot = attempt_slot(run, event, BEGUN)
     if slot is None:
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
         return with_slot(run, after_lookup(spec, run, slot, event))
-    return _heard(spec, run, after_fault(spec, slot, event))
+    return _with_answer(spec, run, after_fault(spec, slot, event))
 
 
-def _heard(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
+def _with_answer(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
     """The run after a tool has said something, whose labels it bears if the model reads of it."""
     if isinstance(slot.status, (Succeeded, Faulted)):  # a union would be made anew each time
         labels = spec.tools[slot.call.tool_name].labels
-        run = labelled(run, labels) if labels else run
+        run = with_labels(run, labels) if labels else run
     return answer_call(spec, run, slot)
 
 
@@ -262,19 +268,19 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
             return evolve(run, phase=Thinking(attempt))
         case _:
             slots = [after_tick(spec, slot, event) for slot in run.slots]
-            return expired(with_slots(run, slots), event.at)
+            return expire_questions(with_slots(run, slots), event.at)
 
 
-def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) -> Status:
+def _delegate(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) -> Status:
     """The run of an agent that begins to work on a call."""
     invocation = invocation_of(spec, run, slot)
     try:
-        given = invocation.arguments()
+        arguments = invocation.arguments()
         inner = start(
             spec.agents[slot.call.tool_name],
-            [ChatMessage.from_user(str(given.pop(TASK)))],
+            [ChatMessage.from_user(str(arguments.pop(TASK)))],
             run_id=inner_name(run.id, slot.ref),
-            state=initial_writes(given),
+            state=initial_writes(arguments),
             at=at,
             nonce=inner_name(run.nonce, slot.ref),
             started_by=run.started_by,
@@ -282,7 +288,7 @@ def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) ->
         )
     except DetentError as error:
         return Faulted(invocation.fault(error))
-    return came_of(spec, run, slot, inner)
+    return call_status(spec, run, slot, inner)
 
 
 def _on_happened_inside(
@@ -296,21 +302,22 @@ def _on_happened_inside(
     agent, before = spec.agents[event.tool_name], slot.status.run
     outermost, names = around or (run, ())
     inside = _after(agent, before, event.event, (outermost, (*names, event.tool_name)))
-    after = settled(agent, inside)
+    after = settle(agent, inside)
     if after is before:
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost
     run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
     run = with_calls_inside(run, before, after)
-    run = labelled(charged(run, before.spent, after.spent), after.labels)
-    at = AgentRef(*slot.ref, event.tool_name)
-    for done in after.decisions[len(before.decisions) :]:
-        run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
+    run = with_labels(charge(run, before.spent, after.spent), after.labels)
+    if new := after.decisions[len(before.decisions) :]:
+        ref = AgentRef(*slot.ref, event.tool_name)
+        records = [attrs.evolve(record, path=(ref, *record.path)) for record in new]
+        run = evolve(run, decisions=(*run.decisions, *records))
     limit = spec.limits.spent_inside(run.usage, run.cost, run.calls)
     if limit is None:
-        return with_slot(run, moved(slot, came_of(spec, run, slot, after)))
+        return with_slot(run, move(slot, call_status(spec, run, slot, after)))
     if limit == "max_tool_calls" and after.outcome is None:
         after = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
     after = stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
-    run = with_slot(run, moved(slot, came_of(spec, run, slot, after)))
+    run = with_slot(run, move(slot, call_status(spec, run, slot, after)))
     return begins_none(spec, run, limit)

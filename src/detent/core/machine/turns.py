@@ -18,7 +18,7 @@ from detent.core.chat.messages import (
 )
 from detent.core.chat.replies import ChatReply
 from detent.core.errors import OutputError, StateError, UnknownEffectError
-from detent.core.machine.calls import given_up
+from detent.core.machine.calls import give_up
 from detent.core.run.events import Attempted, MessageReceived, ModelFailed, ToolRaised
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.run.output_type import AnswerType
@@ -46,9 +46,9 @@ from detent.core.run.run import (
     Unknown,
     evolve,
     is_settled,
-    labelled,
-    moved,
-    replaced,
+    move,
+    replace_slot,
+    with_labels,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -76,7 +76,7 @@ def slot_at(run: Run[S], ref: CallRef) -> Slot | None:
     return slots[ref.place]
 
 
-def attempted(
+def attempt_slot(
     run: Run[S], event: Attempted, kinds: type[Attempt] | tuple[type[Attempt], ...]
 ) -> Slot | None:
     """The slot whose attempt the event is about; None unless its status is of these kinds."""
@@ -97,21 +97,21 @@ def _answers_question(event: Attempted, status: Status) -> bool:
     return status.attempt == event.attempt + 1 and not is_lookup
 
 
-def settled(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+def settle(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """The run, past its turn if all calls of it have their answers: in the model's order."""
     phase = run.phase
     if not isinstance(phase, Acting) or not are_settled(phase.slots):
         return run
-    return _completed(spec, run, phase.reply, phase.slots)
+    return _complete(spec, run, phase.reply, phase.slots)
 
 
 def answer_call(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
-    """As `settled` of the run with this slot, with no run in between, for which each turn pays."""
+    """As `settle` of the run with this slot, with no run in between, for which each turn pays."""
     phase = run.phase
     assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
-    slots = replaced(phase.slots, slot)
+    slots = replace_slot(phase.slots, slot)
     if are_settled(slots):
-        return _completed(spec, run, phase.reply, slots)
+        return _complete(spec, run, phase.reply, slots)
     return evolve(run, phase=Acting(phase.reply, slots))
 
 
@@ -123,18 +123,18 @@ def are_settled(slots: Sequence[Slot]) -> bool:
     return True
 
 
-def _completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
-    state, merged = folded(spec, run, reply, slots)
-    outcome = _outcome(spec, merged)
+def _complete(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
+    state, slots = fold_turn(spec, run, reply, slots)
+    outcome = _outcome(spec, slots)
     if outcome is not None:
-        return _unless_spoken_to(spec, evolve(run, state=state, phase=Done(outcome)))
+        return _unless_unread(spec, evolve(run, state=state, phase=Done(outcome)))
     if spec.output is not None:
-        invalid = sum(isinstance(slot.status, AnswerInvalid) for slot in merged)
+        invalid = sum(isinstance(slot.status, AnswerInvalid) for slot in slots)
         run = evolve(run, invalid_answers=run.invalid_answers + invalid)
-    return turned(spec, run, state)
+    return advance(spec, run, state)
 
 
-def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
+def advance(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
     """The run with `state` at its next turn, or at its end when that was the last."""
     if spec.output is not None and run.invalid_answers >= spec.output.tries:
         return evolve(run, state=state, phase=Done(Exhausted("output_tries")))
@@ -143,8 +143,8 @@ def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
         return next_turn(run, state)
     if run.exhausted or not spec.limits.final_answer:
         return evolve(run, state=state, phase=Done(Exhausted(limit)))
-    last = evolve(run, exhausted=limit, options=attrs.evolve(run.options, tools=()))
-    return next_turn(last, state)
+    final = evolve(run, exhausted=limit, options=attrs.evolve(run.options, tools=()))
+    return next_turn(final, state)
 
 
 def next_turn(run: Run[S], state: S) -> Run[S]:
@@ -152,9 +152,9 @@ def next_turn(run: Run[S], state: S) -> Run[S]:
     return with_unread(evolve(run, state=state, phase=THINKING, turn=run.turn + 1, given_up=0))
 
 
-def asked_again(spec: AgentSpec[S], run: Run[S], text: str) -> Run[S]:
+def ask_again(spec: AgentSpec[S], run: Run[S], text: str) -> Run[S]:
     """The run in which the model is told why its answer will not do, unless that was its last."""
-    turn = turned(spec, run, run.state)
+    turn = advance(spec, run, run.state)
     return turn if turn.outcome is not None else say(turn, [ChatMessage.from_user(text)])
 
 
@@ -164,8 +164,8 @@ def cut_short(spec: AgentSpec[S], run: Run[S], outcome: Exhausted | Cancelled) -
     What has been done is kept, what has not is answered: the conversation can be carried on.
     """
     if isinstance(run.phase, Acting):
-        slots = [slot if is_settled(slot) else given_up(slot, outcome) for slot in run.slots]
-        state, _ = folded(spec, run, run.phase.reply, slots)
+        slots = [slot if is_settled(slot) else give_up(slot, outcome) for slot in run.slots]
+        state, _ = fold_turn(spec, run, run.phase.reply, slots)
         return evolve(run, state=state, phase=Done(outcome))
     return end(run, outcome)
 
@@ -195,34 +195,31 @@ def with_unread(run: Run[S]) -> Run[S]:
     """The run when the model is about to be asked: with what was said to it in the meantime."""
     if not run.unread:
         return run
-    return evolve(labelled(say(run, run.unread), labels_of(run.unread)), unread=())
+    return evolve(with_labels(say(run, run.unread), labels_of(run.unread)), unread=())
 
 
-def _unless_spoken_to(spec: AgentSpec[S], ended: Run[S]) -> Run[S]:
+def _unless_unread(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """The run, which has its answer; it goes on if something was said that this does not know of.
 
     Where a limit is in the way it ends with what it has, and whoever goes on behind it reads that.
     """
-    if not ended.unread or not isinstance(ended.outcome, Finished):
-        return ended
-    on = turned(spec, ended, ended.state)
-    return ended if on.outcome is not None else on
+    if not run.unread or not isinstance(run.outcome, Finished):
+        return run
+    turn = advance(spec, run, run.state)
+    return run if turn.outcome is not None else turn
 
 
-def folded(
+def fold_turn(
     spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]
 ) -> tuple[S, list[Slot]]:
     """The state with a turn in it, its messages too, and the slots as they were merged."""
-    state = run.state
-    merged: list[Slot] = []
-    for slot in slots:
-        kept, status = slot, slot.status
-        if isinstance(status, Succeeded) and status.result.writes:
-            state, kept = _merged(spec, run, state, slot, status.result.writes)
-        merged.append(kept)
-    answers = [tool_message(result) for slot in merged if (result := answer(slot)) is not None]
-    said = with_calls(reply.message, [slot.call for slot in merged])  # as made, or modified
-    return with_messages(state, [said, *answers]), merged
+    state, new = run.state, [*slots]
+    for place, slot in enumerate(slots):
+        if isinstance(status := slot.status, Succeeded) and status.result.writes:
+            state, new[place] = _merge(spec, run, state, slot, status.result.writes)
+    answers = [tool_message(result) for slot in new if (result := answer(slot)) is not None]
+    message = with_calls(reply.message, [slot.call for slot in new])  # as made, or modified
+    return with_messages(state, [message, *answers]), new
 
 
 def answer(slot: Slot) -> ToolCallResult | None:
@@ -232,7 +229,7 @@ def answer(slot: Slot) -> ToolCallResult | None:
         case Succeeded():  # not taken apart here: that would take thrice as long
             content = status.result.content
             if slot.clearance is not None and slot.clearance.note is not None:
-                content = _noted(slot.clearance.note, content)
+                content = _with_note(slot.clearance.note, content)
             return ToolCallResult(content, slot.call)
         case Faulted(fault):
             return ToolCallResult(fault.message, slot.call, error=True)
@@ -247,11 +244,11 @@ def answer(slot: Slot) -> ToolCallResult | None:
             return None
 
 
-def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:
+def _with_note(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:
     return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)
 
 
-def _merged(
+def _merge(
     spec: AgentSpec[S], run: Run[S], state: S, slot: Slot, writes: Sequence[Write]
 ) -> tuple[S, Slot]:
     """The state with a result's writes merged; a result that does not fit it becomes a fault."""
@@ -259,7 +256,7 @@ def _merged(
         return state.update(writes), slot
     except StateError as error:
         invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
-        return state, moved(slot, Faulted(invocation.unmerged(error)))
+        return state, move(slot, Faulted(invocation.unmerged(error)))
 
 
 def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
@@ -286,27 +283,27 @@ def end(run: Run[S], outcome: Outcome) -> Run[S]:
     return evolve(run, phase=Done(outcome))
 
 
-def answered(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> Run[S]:
+def end_with_answer(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> Run[S]:
     """The run after a reply without tool calls: its end, unless that is not the answer wanted.
 
     A paused answer goes on in a turn of its own: what was paid is in the journal, whatever happens
     then, and the limits hold in between.
     """
-    return _unless_spoken_to(spec, _answered(spec, say(run, [reply.message]), reply))
+    return _unless_unread(spec, _end_with_answer(spec, say(run, [reply.message]), reply))
 
 
-def _answered(spec: AgentSpec[S], said: Run[S], reply: ChatReply) -> Run[S]:
+def _end_with_answer(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> Run[S]:
     if reply.finish_reason == "paused":
-        return turned(spec, said, said.state)
+        return advance(spec, run, run.state)
     early = reply.finish_reason if reply.finish_reason in EARLY else None
     if spec.output is None:
-        limit = said.exhausted
-        return end(said, Exhausted(limit) if limit else Finished(early or "text"))
+        limit = run.exhausted
+        return end(run, Exhausted(limit) if limit else Finished(early or "text"))
     try:
         answer = spec.output.answer_in(reply.message.text or "")
     except ConversionError as error:
-        return end(said, Finished(early)) if early else _type_wanted(spec, said, spec.output, error)
-    return end(said, Finished("output", answer))
+        return end(run, Finished(early)) if early else _ask_for_type(spec, run, spec.output, error)
+    return end(run, Finished("output", answer))
 
 
 def output_of(spec: AgentSpec[Any], run: Run[Any]) -> Any:
@@ -315,23 +312,23 @@ def output_of(spec: AgentSpec[Any], run: Run[Any]) -> Any:
     Raises:
         OutputError: the run has no such answer.
     """
-    wanted = spec.output
-    if wanted is None:
+    kind = spec.output
+    if kind is None:
         return None
     if not isinstance(run.outcome, Finished) or run.outcome.exit_reason != "output":
-        how = f"it ended by {run.outcome.exit_reason!r}" if run.outcome else "it has not ended"
-        raise OutputError(f"run {run.id} has no output: {how}")
+        ending = f"it ended by {run.outcome.exit_reason!r}" if run.outcome else "it has not ended"
+        raise OutputError(f"run {run.id} has no output: {ending}")
     try:
-        return wanted.read(run.outcome.answer)
+        return kind.read(run.outcome.answer)
     except ConversionError as error:
         raise OutputError(f"the output of run {run.id} does not fit: {error}") from error
 
 
-def _type_wanted(
-    spec: AgentSpec[S], said: Run[S], wanted: AnswerType[Any], error: ConversionError
+def _ask_for_type(
+    spec: AgentSpec[S], run: Run[S], kind: AnswerType[Any], error: ConversionError
 ) -> Run[S]:
     """The run in which the model is asked again, unless that was its last try."""
-    tools = spec.tools if said.options.tools is None else said.options.tools
-    tool_name = None if wanted.is_native(bool(tools)) else wanted.name
-    missed = evolve(said, invalid_answers=said.invalid_answers + 1)
-    return asked_again(spec, missed, wording.answer_wanted_again(str(error), tool_name))
+    tools = spec.tools if run.options.tools is None else run.options.tools
+    tool_name = None if kind.is_native(bool(tools)) else kind.name
+    retry = evolve(run, invalid_answers=run.invalid_answers + 1)
+    return ask_again(spec, retry, wording.answer_wanted_again(str(error), tool_name))

@@ -12,7 +12,7 @@ from attrs.validators import and_, deep_iterable, min_len, optional
 from detent.core.chat.messages import ToolCall
 from detent.core.run.limits import is_past
 from detent.core.run.refs import CallRef, Path
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.core.values.checks import number, of_kind
 from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 
@@ -137,8 +137,8 @@ class Approvers:
         """Who may answer by both."""
         roles = self.roles or other.roles
         if self.roles and other.roles:
-            both = tuple(role for role in self.roles if role in other.roles)
-            roles = both or (" and ".join(map("/".join, (self.roles, other.roles))),)
+            common = tuple(role for role in self.roles if role in other.roles)
+            roles = common or (" and ".join(map("/".join, (self.roles, other.roles))),)
         return Approvers(max(self.count, other.count), roles, self.apart or other.apart)
 
 
@@ -242,8 +242,8 @@ class Binding:
         # By the id alone it would count for other arguments: ids are the model's and come again.
         parts = (self.run, self.tool, self.inputs, self.arguments)
         # RULE: where there is no label, or no decision yet, the digest is as if there were none
-        more = filter(None, [self.labels, decided, again and f"put again {again}"])
-        return hashed(*parts, *ref, call_id, after, *more)
+        extras = filter(None, [self.labels, decided, again and f"put again {again}"])
+        return hash_of(*parts, *ref, call_id, after, *extras)
 
     def differing(self, now: Binding) -> list[str]:
         """The names of its parts that are others now."""
@@ -310,8 +310,8 @@ class Clearance:
 
     def covers(self, attempt: int) -> bool:
         """Whether it lets this attempt begin."""
-        allowed = None if self.ask is None else self.ask.attempts
-        return allowed is None or attempt < self.attempt + allowed
+        attempts = None if self.ask is None else self.ask.attempts
+        return attempts is None or attempt < self.attempt + attempts
 
 
 @frozen

@@ -51,17 +51,17 @@ class EffectKey(NamedTuple):
 
         Each agent around it is behind an @, with the call that it works on: ``@1.0.helper``.
         """
-        inner = "".join(f"@{at.turn}.{at.place}.{at.tool_name}" for at in self.path)
+        inner = "".join(f"@{agent.turn}.{agent.place}.{agent.tool_name}" for agent in self.path)
         return f"{self.kind}/{self.turn}/{self.place}/{self.attempt}{inner}"
 
     @classmethod
     def from_text(cls, text: str) -> EffectKey:
         """The key that `to_text` gave. Raises ValueError where the text is none."""
-        if (found := _KEY.fullmatch(text)) is None:
+        if (match := _KEY.fullmatch(text)) is None:
             raise ValueError(f"this is no key of an effect, such as tool/1/0/1: {text!r:.100}")
-        kind, *numbers, inner = found.groups()
-        ats = (at.split(".", 2) for at in inner.split("@")[1:])
-        path = tuple(AgentRef(int(turn), int(place), name) for turn, place, name in ats)
+        kind, *numbers, inner = match.groups()
+        agents = (agent.split(".", 2) for agent in inner.split("@")[1:])
+        path = tuple(AgentRef(int(turn), int(place), name) for turn, place, name in agents)
         turn, place, attempt = map(int, numbers)
         return cls(kind, turn, place, attempt, path)
 
@@ -96,17 +96,17 @@ class AskModel:
 
     def secrets(self) -> dict[str, frozenset[str]]:
         """The secret parameters by tool: a model may also call one that it is not offered now."""
-        found: dict[str, frozenset[str]] = {}
+        masked: dict[str, frozenset[str]] = {}
         for tool in (*self.known, *self.tools):
             if tool.masked:
-                found[tool.name] = tool.masked
-        return found
+                masked[tool.name] = tool.masked
+        return masked
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""
         if not isinstance(reply, ChatReply):
-            said = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
-            reply = ChatReply(said)
+            message = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
+            reply = ChatReply(message)
         return ModelReplied(self.turn, self.attempt, reply, cost)
 
 

@@ -58,9 +58,9 @@ class AnswerType(Generic[T]):
         if not self.is_wrapped:
             return frozen_mapping(self.value_schema)
         value = dict(self.value_schema)
-        named = {"$defs": value.pop("$defs")} if "$defs" in value else {}
+        definitions = {"$defs": value.pop("$defs")} if "$defs" in value else {}
         whole = {"type": "object", "properties": {"value": value}, "required": ["value"]}
-        return frozen_mapping({**whole, "additionalProperties": False, **named})
+        return frozen_mapping({**whole, "additionalProperties": False, **definitions})
 
     @cached_property
     def tool(self) -> ToolSpec:
@@ -94,8 +94,8 @@ class AnswerType(Generic[T]):
             ConversionError: it does not fit the schema, or the class refuses it.
         """
         # against the schema first, which the model knows: a class says less of what is wrong
-        if found := list(faults(answer, self.schema)):
-            raise ConversionError(found)
+        if errors := list(faults(answer, self.schema)):
+            raise ConversionError(errors)
         value = answer["value"] if self.is_wrapped else answer
         return cast(T, convert(value, self.kind, self.name))
 

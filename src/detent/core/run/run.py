@@ -179,12 +179,12 @@ class Slot:
     spends: Amounts = NOTHING
 
 
-def moved(slot: Slot, status: Status) -> Slot:
+def move(slot: Slot, status: Status) -> Slot:
     """The slot with another status."""
     return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends)
 
 
-def unspent(slot: Slot, status: Status) -> Slot:
+def refund(slot: Slot, status: Status) -> Slot:
     """The slot with another status, of a call that takes nothing until it is judged anew.
 
     RULE: what it has taken, as it has not begun, is given back by `with_spending`.
@@ -192,7 +192,7 @@ def unspent(slot: Slot, status: Status) -> Slot:
     return Slot(slot.ref, slot.call, status, slot.clearance)
 
 
-def begun_anew(slot: Slot, status: Status) -> Slot:
+def begin_anew(slot: Slot, status: Status) -> Slot:
     """The slot with another status, of a call that may have run and is judged anew.
 
     RULE: what it has taken stays spent, by `with_slot`, and what it takes then comes on top, but
@@ -340,27 +340,27 @@ def has_no_answer(run: Run[Any]) -> bool:
 
 def decisions_about(run: Run[Any], ref: CallRef) -> list[DecisionRecord]:
     """The decisions that counted about a call of this very run, not of an agent inside it."""
-    return [one for one in run.decisions if one.ref == ref and not one.path]
+    return [record for record in run.decisions if record.ref == ref and not record.path]
 
 
-def labelled(run: Run[S], labels: tuple[str, ...]) -> Run[S]:
+def with_labels(run: Run[S], labels: tuple[str, ...]) -> Run[S]:
     """The run, which has got to know what bears these labels."""
-    more = {*labels} - {*run.labels} if labels else None
-    return evolve(run, labels=tuple(sorted({*run.labels, *more}))) if more else run
+    new = {*labels} - {*run.labels} if labels else None
+    return evolve(run, labels=tuple(sorted({*run.labels, *new}))) if new else run
 
 
-def charged(run: Run[S], before: Amounts, now: Amounts) -> Run[S]:
+def charge(run: Run[S], before: Amounts, now: Amounts) -> Run[S]:
     """The run, of which a part has spent `now` where it had spent `before`."""
     if before == now:
         return run
-    spent = {**dict.fromkeys((*before, *now), 0.0), **run.spent}
+    amounts = {**dict.fromkeys((*before, *now), 0.0), **run.spent}
     for name in {*before, *now}:
         # sums of floats need not come out even, and less than nothing would leave more to spend
-        spent[name] = max(0.0, spent[name] + now.get(name, 0.0) - before.get(name, 0.0))
-    return evolve(run, spent=FrozenDict(spent))
+        amounts[name] = max(0.0, amounts[name] + now.get(name, 0.0) - before.get(name, 0.0))
+    return evolve(run, spent=FrozenDict(amounts))
 
 
-def replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
+def replace_slot(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
     """The slots with one of them as it is now."""
     place = slot.ref.place
     return slots[:place] + (slot,) + slots[place + 1 :]  # noqa: RUF005 - the quicker way
@@ -370,12 +370,12 @@ def with_slot(run: Run[S], slot: Slot) -> Run[S]:
     """The run, which acts, with one of its slots as it is now; what is spent stays spent."""
     phase = run.phase
     assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
-    return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
+    return evolve(run, phase=Acting(phase.reply, replace_slot(phase.slots, slot)))
 
 
 def with_spending(run: Run[S], slot: Slot) -> Run[S]:
     """The run with a call that has not begun: what it spends comes in place of what it did."""
-    return with_slot(charged(run, run.slots[slot.ref.place].spends, slot.spends), slot)
+    return with_slot(charge(run, run.slots[slot.ref.place].spends, slot.spends), slot)
 
 
 def with_slots(run: Run[S], slots: Sequence[Slot]) -> Run[S]:

@@ -106,18 +106,18 @@ class AgentSpec(Generic[S]):
     vouches: Vouches | None = field(default=None, kw_only=True, repr=False)
     # no cached properties: a class that has some is slower wherever one of its fields is read
 
-    def _offered(self) -> tuple[ToolSpec, ...]:
+    def _offer(self) -> tuple[ToolSpec, ...]:
         return tuple(tool.spec for tool in self.tools.values())
 
     offered: tuple[ToolSpec, ...] = field(
-        init=False, eq=False, repr=False, default=Factory(_offered, takes_self=True)
+        init=False, eq=False, repr=False, default=Factory(_offer, takes_self=True)
     )
 
     def _agents(self) -> FrozenDict[str, AgentSpec[Any]]:
-        tools, ours = self.tools.items(), self.vouches
-        inner = {name: one.agent for name, one in tools if isinstance(one, Delegate)}
-        if ours is not None:
-            inner = {name: evolve(agent, vouches=ours) for name, agent in inner.items()}
+        tools, vouches = self.tools.items(), self.vouches
+        inner = {name: tool.agent for name, tool in tools if isinstance(tool, Delegate)}
+        if vouches is not None:
+            inner = {name: evolve(agent, vouches=vouches) for name, agent in inner.items()}
         return FrozenDict(inner)
 
     agents: FrozenDict[str, AgentSpec[Any]] = field(
@@ -125,8 +125,8 @@ class AgentSpec(Generic[S]):
     )
 
     def _guards(self) -> FrozenDict[str, Policy]:
-        named = {name: self.policies.get(name, self.policies.get("*")) for name in self.tools}
-        return FrozenDict({name: policy for name, policy in named.items() if policy is not None})
+        policies = {name: self.policies.get(name, self.policies.get("*")) for name in self.tools}
+        return FrozenDict({name: policy for name, policy in policies.items() if policy is not None})
 
     guards: FrozenDict[str, Policy] = field(
         init=False, eq=False, repr=False, default=Factory(_guards, takes_self=True)
@@ -153,11 +153,11 @@ class AgentSpec(Generic[S]):
             raise WiringError(faults)
 
     def _rule_faults(self) -> list[str]:
-        known = {"text", *self.tools}
-        names = ", ".join(sorted(known))
+        exits = {"text", *self.tools}
+        names = ", ".join(sorted(exits))
         faults = [
             f"exit condition {name!r} is neither 'text' nor a tool; there is: {names}"
-            for name in sorted(self.exit_conditions - known)
+            for name in sorted(self.exit_conditions - exits)
         ]
         faults += [
             f"a confirmation rule names the tool {name!r}; there is: {', '.join(self.tools)}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 
-from detent.core.schema.validation import ASKED, Schema, Validator, compiled, resolved
+from detent.core.schema.validation import ASKED, Schema, Validator, compile_schema, resolve
 from detent.core.values.frozen import thaw
 
 META_SCHEMA = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
@@ -33,14 +33,14 @@ def schema_faults(schema: object) -> list[str]:
     """One sentence for each thing in `schema` that is wrong, or that cannot be checked here."""
     if not isinstance(schema, Mapping | bool):
         return [f"the schema must be an object, got {schema!r}"]
-    known: Schema = schema
-    if found := list(_keyword_faults(known, known, "")):
-        return found
+    root: Schema = schema
+    if faults := list(_keyword_faults(root, root, "")):
+        return faults
     try:
-        compiled(known)
+        compile_schema(root)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
-        faults = Validator(META_SCHEMA).faults(thaw(known), "the schema")
+        faults = Validator(META_SCHEMA).faults(thaw(root), "the schema")
         return faults or [f"the schema cannot be used: {reason}"]
     return []
 
@@ -49,17 +49,17 @@ def _keyword_faults(schema: object, root: Schema, path: str) -> Iterator[str]:
     """What the library does not mind, or tells later: unknown keywords, and references."""
     if not isinstance(schema, Mapping):
         return
-    where = path or "the schema"
+    place = path or "the schema"
     for keyword, rule in schema.items():
         if keyword in UNCHECKED or not isinstance(keyword, str):
-            yield f"{where} uses {keyword!r}, which arguments cannot be checked against"
+            yield f"{place} uses {keyword!r}, which arguments cannot be checked against"
         elif keyword not in KNOWN:  # most are an annotation of somebody's, and not wrong
-            for known in get_close_matches(keyword, KNOWN, 1, cutoff=0.8):
-                yield f"{where} uses {keyword!r}, which is no keyword; did you mean {known!r}?"
+            for other in get_close_matches(keyword, KNOWN, 1, cutoff=0.8):
+                yield f"{place} uses {keyword!r}, which is no keyword; did you mean {other!r}?"
         elif keyword == "$ref" and target_of(rule, root) is None:
-            yield f"{where}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"
+            yield f"{place}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"
         elif keyword == "$ref" and _is_endless(schema, root, ()):
-            yield f"{where}: '$ref' leads back to itself, and to no value inside: {rule!r}"
+            yield f"{place}: '$ref' leads back to itself, and to no value inside: {rule!r}"
     for name, part in parts(schema):
         yield from _keyword_faults(part, root, f"{path}/{name}")
 
@@ -95,17 +95,17 @@ def without(schema: object, is_unwanted: Callable[[str, object], bool]) -> objec
     """`schema` without the keywords, with their rules, that are not wanted at any depth."""
     if not isinstance(schema, Mapping):
         return schema
-    kept: dict[str, object] = {}
+    result: dict[str, object] = {}
     for keyword, rule in schema.items():
         if is_unwanted(keyword, rule):
             continue
         if keyword in NAMED:
-            kept[keyword] = {name: without(part, is_unwanted) for name, part in rule.items()}
+            result[keyword] = {name: without(part, is_unwanted) for name, part in rule.items()}
         elif keyword in MANY:
-            kept[keyword] = [without(part, is_unwanted) for part in rule]
+            result[keyword] = [without(part, is_unwanted) for part in rule]
         else:
-            kept[keyword] = without(rule, is_unwanted) if keyword in ONE else rule
-    return kept
+            result[keyword] = without(rule, is_unwanted) if keyword in ONE else rule
+    return result
 
 
 def target_of(reference: object, root: Schema) -> Schema | None:
@@ -113,10 +113,10 @@ def target_of(reference: object, root: Schema) -> Schema | None:
     if not isinstance(reference, str) or not re.match(r"#(/|$)", reference):
         return None
     try:
-        found = resolved(reference, root)
+        target = resolve(reference, root)
     except (LookupError, TypeError, ValueError):
         return None
-    return found if isinstance(found, Mapping | bool) else None
+    return target if isinstance(target, Mapping | bool) else None
 
 
 def _is_endless(schema: object, root: Schema, trail: tuple[str, ...]) -> bool:

@@ -59,14 +59,14 @@ def rules_of(notes: Iterable[object]) -> Iterator[Rule]:
     """
     for note in notes:
         library = type(note).__module__.partition(".")[0]
-        found = {name: getattr(note, name, None) for name in CHECKS}
+        checks = {name: getattr(note, name, None) for name in CHECKS}
         if isinstance(inside := getattr(note, "metadata", None), list):  # a Field has notes itself
             yield from rules_of(inside)
         elif library in ("annotated_types", "pydantic"):
-            others = any(getattr(note, name, None) for name in UNCHECKED) or hasattr(note, "tz")
-            if others or (library == "pydantic" and found["func"]):
+            is_more = any(getattr(note, name, None) for name in UNCHECKED) or hasattr(note, "tz")
+            if is_more or (library == "pydantic" and checks["func"]):
                 raise TypeError(f"{note!r} cannot be checked here; do it in the function")
-            bounds = ((name, rule) for name, rule in found.items() if rule is not None)
+            bounds = ((name, rule) for name, rule in checks.items() if rule is not None)
             yield from ((name, rule) for name, rule in bounds if rule not in (inf, -inf))
 
 

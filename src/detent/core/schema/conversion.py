@@ -17,7 +17,7 @@ from detent.core.schema.constraints import rules_of, unmet
 from detent.core.schema.json_values import JsonType, identity, is_a, short_json
 from detent.core.schema.record_fields import RecordField, class_of, field_names, fields_of
 from detent.core.schema.scalars import SCALARS
-from detent.core.schema.type_checks import type_name, undecorated
+from detent.core.schema.type_checks import bare_type, type_name
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
 from detent.core.values.frozen import thaw
 
@@ -55,8 +55,8 @@ class _PartsError(Exception):
         self.faults = faults
 
 
-def convert(value: object, declared: Any, name: str) -> Any:
-    """The JSON value `value`, called `name`, as an instance of the type `declared`.
+def convert(value: object, hint: Any, name: str) -> Any:
+    """The JSON value `value`, called `name`, as an instance of the type `hint`.
 
     Nothing becomes another kind of thing: text stays out of an int, and so does true. A union takes
     the first of its types that the value fits.
@@ -65,25 +65,26 @@ def convert(value: object, declared: Any, name: str) -> Any:
         ConversionError: the value does not fit, or a class refuses it.
         TypeError: JSON carries no values of the type.
     """
-    return reader(declared)(value, name)
+    return reader(hint)(value, name)
 
 
-def reader(declared: Any) -> Reader:
+def reader(hint: Any) -> Reader:
     """What `convert` does for one type, which it looks at once: takes a value and its name.
 
     Raises:
         TypeError: JSON carries no values of the type, or of one inside it.
         NameError: a class inside it has a field whose type is named, and is nowhere.
     """
-    read = _Readers().reader(declared)
+    read = _Readers().reader(hint)
 
     def read_named(value: object, name: str) -> Any:
-        if type(value) is declared and declared in EXACT:
+        if type(value) is hint and hint in EXACT:
             return value  # most are of their type: a call less for each
         try:
             return read(value)
         except Exception as error:  # the constructors of users' classes raise what they like
-            faults = (f"'{name}{place}' cannot be used: {why}" for place, why in _faults_in(error))
+            parts = _faults_in(error)
+            faults = (f"'{name}{place}' cannot be used: {reason}" for place, reason in parts)
             raise ConversionError(faults) from error
 
     return read_named
@@ -129,13 +130,13 @@ class _Readers:
     def __init__(self) -> None:
         self._records: dict[Any, Read] = {}
 
-    def reader(self, declared: Any) -> Read:
+    def reader(self, hint: Any) -> Read:
         """What reads the values of a type.
 
         Raises:
             TypeError: JSON carries none.
         """
-        form, kind, parts = type_form(declared)
+        form, kind, parts = type_form(hint)
         match form:
             case "scalar":
                 return thaw if kind is object else partial(_scalar, kind)
@@ -146,7 +147,7 @@ class _Readers:
             case "union":
                 return partial(_union, kind, [*map(self.reader, parts)])
             case "path":
-                return lambda value: kind(_required(value, "string"))
+                return lambda value: kind(_require(value, "string"))
             case "model":
                 return lambda value: kind.model_validate(thaw(value))
             case "record":
@@ -158,38 +159,38 @@ class _Readers:
             case _:
                 return partial(_array, kind, self.reader(parts[0]))
 
-    def _annotated(self, declared: Any, *notes: object) -> Read:
-        read, rules = self.reader(declared), tuple(rules_of(notes))
-        return partial(_constrained, read, rules) if rules else read
+    def _annotated(self, hint: Any, *notes: object) -> Read:
+        read, rules = self.reader(hint), tuple(rules_of(notes))
+        return partial(_check_rules, read, rules) if rules else read
 
     def _mapping(self, key: Any, item: Any) -> Read:
         read_key = self.reader(key)
-        is_number = undecorated(key) in (int, float)  # which JSON has as text
+        is_number = bare_type(key) in (int, float)  # which JSON has as text
         read_name = (lambda name: read_key(json.loads(name))) if is_number else read_key
         return partial(_mapping, read_name, self.reader(item))
 
-    def _record(self, declared: Any) -> Read:
+    def _record(self, hint: Any) -> Read:
         """A class may contain itself: its reader is there before those of its fields."""
-        if declared not in self._records:
+        if hint not in self._records:
             fields: Fields = {}
-            self._records[declared] = partial(_record, class_of(declared), fields)
-            fields |= {x.name: (x, self.reader(x.declared)) for x in fields_of(declared)}
-        return self._records[declared]
+            self._records[hint] = partial(_record, class_of(hint), fields)
+            fields |= {x.name: (x, self.reader(x.declared)) for x in fields_of(hint)}
+        return self._records[hint]
 
 
-def _required(value: Any, *wanted: JsonType) -> Any:
+def _require(value: Any, *types: JsonType) -> Any:
     """The value, which must be of one of these types."""
-    for kind in wanted:
+    for kind in types:
         if is_a(value, kind):
             return value
-    raise _OtherTypeError(f"must be {' or '.join(wanted)}, got {short_json(value)}")
+    raise _OtherTypeError(f"must be {' or '.join(types)}, got {short_json(value)}")
 
 
 def _scalar(kind: Any, value: Any) -> Any:
     if type(value) is kind and (kind is not float or isfinite(value)):
         return value
-    wanted = SCHEMAS[kind]["type"]
-    _required(value, *cast("list[JsonType]", [wanted] if isinstance(wanted, str) else wanted))
+    types = SCHEMAS[kind]["type"]
+    _require(value, *cast("list[JsonType]", [types] if isinstance(types, str) else types))
     return SCALARS[kind].read(value) if kind in SCALARS else kind(value)
 
 
@@ -205,14 +206,14 @@ def _choice(choices: Iterable[object]) -> Read:
     return read
 
 
-def _constrained(read: Read, rules: Sequence[tuple[str, Any]], value: object) -> object:
-    made = read(value)
-    if unfit := list(unmet(made, rules)):
+def _check_rules(read: Read, rules: Sequence[tuple[str, Any]], value: object) -> object:
+    result = read(value)
+    if unfit := list(unmet(result, rules)):
         raise ValueError(f"{' and '.join(unfit)}, got {short_json(value)}")
-    return made
+    return result
 
 
-def _union(declared: Any, options: Sequence[Read], value: object) -> object:
+def _union(hint: Any, options: Sequence[Read], value: object) -> object:
     faults: list[Fault] = []
     for read in options:
         try:
@@ -223,26 +224,26 @@ def _union(declared: Any, options: Sequence[Read], value: object) -> object:
             faults += _faults_in(error)
     if faults:
         raise _PartsError(faults)
-    raise _OtherTypeError(f"must be {type_name(declared)}, got {short_json(value)}")
+    raise _OtherTypeError(f"must be {type_name(hint)}, got {short_json(value)}")
 
 
 def _array(make: Read, read: Read, value: Any) -> object:
-    return make(_parts((place, x, read) for place, x in enumerate(_required(value, "array"))))
+    return make(_parts((place, x, read) for place, x in enumerate(_require(value, "array"))))
 
 
 def _row(make: Read, reads: Sequence[Read], value: Any) -> object:
-    if len(_required(value, "array")) != len(reads):
+    if len(_require(value, "array")) != len(reads):
         raise ValueError(f"must have {len(reads)} items, got {len(value)}")
     return make(_parts(zip(count(), value, reads)))
 
 
 def _mapping(key: Read, item: Read, value: Any) -> object:
-    entries = _required(value, "object").items()
+    entries = _require(value, "object").items()
     names = _parts((name, name, key) for name, _ in entries)
-    made = dict(zip(names, _parts((name, x, item) for name, x in entries), strict=True))
-    if len(made) < len(names):  # of "1" and "1.0" one has won, and people were shown both
+    result = dict(zip(names, _parts((name, x, item) for name, x in entries), strict=True))
+    if len(result) < len(names):  # of "1" and "1.0" one has won, and people were shown both
         raise ValueError(f"has several names for one key: {_alike(names, value)}")
-    return made
+    return result
 
 
 def _alike(keys: Iterable[object], names: Iterable[str]) -> str:
@@ -252,13 +253,13 @@ def _alike(keys: Iterable[object], names: Iterable[str]) -> str:
     return next(f"{short_json(a)} and {short_json(b)}" for a, b in pairs if a != b)
 
 
-def _record(kind: Any, known: Fields, value: Any) -> object:
-    given = _required(value, "object")
-    required = (name for name, (field, _) in known.items() if field.is_required)
-    faults = [(f".{name}", "is missing") for name in required if name not in given]
-    faults += [(f".{name}", "is not known") for name in given if name not in known]
-    parts = _parts(((name, given[name], known[name][1]) for name in given if name in known), faults)
-    return kind(**{known[name][0].alias or name: x for name, x in zip(given, parts, strict=True)})
+def _record(kind: Any, fields: Fields, value: Any) -> object:
+    data = _require(value, "object")
+    names = (name for name, (field, _) in fields.items() if field.is_required)
+    faults = [(f".{name}", "is missing") for name in names if name not in data]
+    faults += [(f".{name}", "is not known") for name in data if name not in fields]
+    parts = _parts(((name, data[name], fields[name][1]) for name in data if name in fields), faults)
+    return kind(**{fields[name][0].alias or name: x for name, x in zip(data, parts, strict=True)})
 
 
 def _parts(
@@ -266,15 +267,15 @@ def _parts(
 ) -> list[Any]:
     """The parts of a value, each at its place read; what is wrong is said of all of them."""
     parts: list[Any] = []
-    found = [*faults]
+    all_faults = [*faults]
     for place, value, read in entries:
         try:
             parts.append(read(value))
         except Exception as error:  # noqa: BLE001 - raised with the others, after the last
-            here = f"[{place}]" if isinstance(place, int) else f".{place}"
-            found += [(f"{here}{inside}", reason) for inside, reason in _faults_in(error)]
-    if found:
-        raise _PartsError(found)
+            spot = f"[{place}]" if isinstance(place, int) else f".{place}"
+            all_faults += [(f"{spot}{inside}", reason) for inside, reason in _faults_in(error)]
+    if all_faults:
+        raise _PartsError(all_faults)
     return parts
 
 

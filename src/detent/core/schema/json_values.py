@@ -24,14 +24,14 @@ SHORT_MAX = 60
 """How many characters of a wrong value a sentence repeats."""
 
 
-def is_a(value: object, wanted: JsonType) -> bool:
+def is_a(value: object, kind: JsonType) -> bool:
     """Whether a value has the JSON type: 1.0 is an integer, true is no number, NaN is nothing."""
     if isinstance(value, bool):
-        return wanted == "boolean"
+        return kind == "boolean"
     if isinstance(value, float):
-        whole = wanted == "integer" and value.is_integer()
-        return isfinite(value) and (wanted == "number" or whole)
-    return isinstance(value, CLASSES[wanted])
+        whole = kind == "integer" and value.is_integer()
+        return isfinite(value) and (kind == "number" or whole)
+    return isinstance(value, CLASSES[kind])
 
 
 def identity(value: object) -> object:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from detent.core.schema.accepted_keywords import IN_PLACE, KNOWN, parts, parts_under, without
-from detent.core.schema.validation import pointer_parts, resolved
+from detent.core.schema.validation import pointer_parts, resolve
 
 Json: TypeAlias = dict[str, Any]
 Names: TypeAlias = frozenset[str]
@@ -32,13 +32,13 @@ def without_properties(schema: Mapping[str, Any], hidden: Names) -> Json:
     Where a rule turns on a hidden one (in `if`, `not` or `oneOf`), less is asked than before: what
     will be there is not known yet.
     """
-    projected: Json = _projected(schema, hidden, schema, ())
+    result: Json = _project(schema, hidden, schema, ())
     for keyword in DEFINITIONS:
-        if kept := _used(projected, keyword):
-            projected[keyword] = kept
+        if definitions := _live_definitions(result, keyword):
+            result[keyword] = definitions
         else:
-            projected.pop(keyword, None)
-    return projected
+            result.pop(keyword, None)
+    return result
 
 
 def without_defaults(schema: Mapping[str, Any], secret: Names) -> Json:
@@ -55,28 +55,27 @@ def _without_secrets(schema: Mapping[str, Any], keyword: str, secret: Names) -> 
         case "properties":
             return {n: _bare(part) if n in secret else part for n, part in rule.items()}
         case "default":
-            return _less(rule, secret)
+            return _omit(rule, secret)
         case "examples" if isinstance(rule, list):
-            return [_less(example, secret) for example in rule]
+            return [_omit(example, secret) for example in rule]
         case "allOf" | "anyOf" | "oneOf":
-            return [_untold(part, secret) for part in rule]
+            return [_strip_defaults(part, secret) for part in rule]
         case "if" | "then" | "else" | "not":
-            return _untold(rule, secret)
+            return _strip_defaults(rule, secret)
         case "dependentSchemas":
-            return {name: _untold(part, secret) for name, part in rule.items()}
+            return {name: _strip_defaults(part, secret) for name, part in rule.items()}
         case _ if keyword in DEFINITIONS:
             own = {n: part for n, part in schema.get("properties", {}).items() if n in secret}
-            used = _used({keyword: rule, "properties": own}, keyword)
-            return {
-                n: _bare(part) if n in used else _untold(part, secret) for n, part in rule.items()
-            }
+            live = _live_definitions({keyword: rule, "properties": own}, keyword)
+            strip = partial(_strip_defaults, secret=secret)
+            return {n: _bare(part) if n in live else strip(part) for n, part in rule.items()}
         case _ if keyword not in KNOWN:  # references may lead anywhere
-            return _stripped(rule)
+            return _strip_values(rule)
         case _:
             return rule
 
 
-def _untold(schema: Any, secret: Names) -> Any:
+def _strip_defaults(schema: Any, secret: Names) -> Any:
     return schema if isinstance(schema, bool) else without_defaults(schema, secret)
 
 
@@ -84,11 +83,11 @@ def _bare(schema: Any) -> Any:
     return without(schema, lambda keyword, rule: keyword in TOLD_VALUES)
 
 
-def _stripped(rule: Any) -> Any:
+def _strip_values(rule: Any) -> Any:
     """What no keyword says how to read, without anything that may be a value."""
     if isinstance(rule, Mapping):
-        return {name: _stripped(x) for name, x in rule.items() if name not in TOLD_VALUES}
-    return [*map(_stripped, rule)] if isinstance(rule, list | tuple) else rule
+        return {name: _strip_values(x) for name, x in rule.items() if name not in TOLD_VALUES}
+    return [*map(_strip_values, rule)] if isinstance(rule, list | tuple) else rule
 
 
 def property_names(schema: Mapping[str, Any]) -> Names:
@@ -105,7 +104,7 @@ def property_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _properties(
-    schema: Any, root: Mapping[str, Any], keywords: Collection[str], seen: Names
+    schema: Any, root: Mapping[str, Any], keywords: Collection[str], trail: Names
 ) -> Iterator[tuple[str, Any]]:
     if isinstance(schema, bool):
         return
@@ -113,18 +112,18 @@ def _properties(
     if "" in keywords:
         yield from (("", part) for part in parts_under(schema, NAMELESS))
     for part in parts_under(schema, keywords):
-        yield from _properties(part, root, keywords, seen)
-    if (reference := schema.get("$ref", "#")) != "#" and reference not in seen:
-        target = resolved(reference, root)
-        yield from _properties(target, root, keywords, seen | {reference})
+        yield from _properties(part, root, keywords, trail)
+    if (reference := schema.get("$ref", "#")) != "#" and reference not in trail:
+        target = resolve(reference, root)
+        yield from _properties(target, root, keywords, trail | {reference})
 
 
-def _projected(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple[str, ...]) -> Any:
+def _project(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple[str, ...]) -> Any:
     """`schema`, which speaks of the object itself; `trail` has the references that led to it."""
     if isinstance(schema, bool):
         return schema
-    project = partial(_projected, hidden=hidden, root=root, trail=trail)
-    projected: Json = {}
+    project = partial(_project, hidden=hidden, root=root, trail=trail)
+    result: Json = {}
     further: list[Any] = []
     for keyword, rule in schema.items():
         if keyword in ("allOf", "anyOf", "oneOf"):
@@ -132,42 +131,42 @@ def _projected(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple
             if keyword == "oneOf" and options != rule:  # what told them apart may be hidden
                 further.append({"anyOf": options})
             else:
-                projected[keyword] = options
+                result[keyword] = options
         elif keyword in ("then", "else"):
-            projected[keyword] = project(rule)
+            result[keyword] = project(rule)
         elif keyword == "dependentSchemas":
-            rest = _less(rule, hidden)
-            projected[keyword] = {name: project(part) for name, part in rest.items()}
+            visible = _omit(rule, hidden)
+            result[keyword] = {name: project(part) for name, part in visible.items()}
         elif keyword == "$ref" and rule not in trail:
-            inside = project(target := resolved(rule, root), trail=(*trail, rule))
+            inside = project(target := resolve(rule, root), trail=(*trail, rule))
             if inside == target:
-                projected[keyword] = rule
+                result[keyword] = rule
             else:
                 further.append(inside)
         elif keyword not in ("not", "if") or project(rule) == rule:
-            projected[keyword] = _kept(keyword, rule, hidden)
-    return _composed(projected, further)
+            result[keyword] = _project_rule(keyword, rule, hidden)
+    return _compose(result, further)
 
 
-def _composed(projected: Json, further: list[Any]) -> Json:
+def _compose(schema: Json, further: list[Any]) -> Json:
     """The schema with `further` ones that must hold too; without its `if`, no branch is taken."""
-    if "if" not in projected:
-        projected = _less(projected, frozenset({"then", "else"}))
-    return {**projected, "allOf": [*projected.get("allOf", ()), *further]} if further else projected
+    if "if" not in schema:
+        schema = _omit(schema, frozenset({"then", "else"}))
+    return {**schema, "allOf": [*schema.get("allOf", ()), *further]} if further else schema
 
 
-def _kept(keyword: str, rule: Any, hidden: Names) -> Any:
+def _project_rule(keyword: str, rule: Any, hidden: Names) -> Any:
     """What a keyword of the object itself says, as far as that does not speak of what is hidden."""
     match keyword:
         case "properties" | "default":
-            return _less(rule, hidden)
+            return _omit(rule, hidden)
         case "examples" if isinstance(rule, list):
-            return [_less(example, hidden) for example in rule]
+            return [_omit(example, hidden) for example in rule]
         case "required":
             return [name for name in rule if name not in hidden]
         case "dependentRequired":
-            needed = {name: [x for x in names if x not in hidden] for name, names in rule.items()}
-            return _less(needed, hidden)
+            needs = {name: [x for x in names if x not in hidden] for name, names in rule.items()}
+            return _omit(needs, hidden)
         case "patternProperties":
             return {p: part for p, part in rule.items() if not any(name in p for name in hidden)}
         case "propertyNames" if not isinstance(rule, bool) and "enum" in rule:
@@ -179,25 +178,25 @@ def _kept(keyword: str, rule: Any, hidden: Names) -> Any:
             return rule
 
 
-def _less(value: Any, hidden: Names) -> Any:
+def _omit(value: Any, hidden: Names) -> Any:
     """An object without what is hidden."""
     if not isinstance(value, Mapping):
         return value
     return {name: item for name, item in value.items() if name not in hidden}
 
 
-def _used(projected: Json, keyword: str) -> Json:
+def _live_definitions(root: Json, keyword: str) -> Json:
     """The definitions under `keyword` that something still refers to."""
-    defined = projected.get(keyword, {})
-    used: dict[str, Any] = {}
-    ahead: list[Any] = [_less(projected, frozenset(DEFINITIONS))]
+    definitions = root.get(keyword, {})
+    live: dict[str, Any] = {}
+    ahead: list[Any] = [_omit(root, frozenset(DEFINITIONS))]
     while ahead:
         schema = ahead.pop()
         if isinstance(schema, bool):
             continue
         ahead += (part for _, part in parts(schema))
         place, name = [*pointer_parts(schema.get("$ref", "")), "", ""][:2]
-        if place == keyword and name in defined and name not in used:
-            used[name] = defined[name]
-            ahead.append(defined[name])
-    return used
+        if place == keyword and name in definitions and name not in live:
+            live[name] = definitions[name]
+            ahead.append(definitions[name])
+    return live

@@ -59,7 +59,7 @@ def is_named_tuple(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def fields_of(declared: Any) -> Iterator[RecordField]:
+def fields_of(hint: Any) -> Iterator[RecordField]:
     """The fields of an attrs class, a dataclass, a typed dict or a named tuple.
 
     Of a generic one they have the types that it was given: ``Page[int]``.
@@ -67,10 +67,10 @@ def fields_of(declared: Any) -> Iterator[RecordField]:
     Raises:
         NameError: a type names something that its module does not have.
     """
-    kind = class_of(declared)
-    arguments = _arguments(declared)
-    found = get_type_hints(kind, include_extras=True)
-    hints = {name: _filled(hint, arguments) for name, hint in found.items()}
+    kind = class_of(hint)
+    arguments = _arguments(hint)
+    raw = get_type_hints(kind, include_extras=True)
+    hints = {name: _fill(part, arguments) for name, part in raw.items()}
     if is_typeddict(kind):
         return _of_typed_dict(kind, hints)
     if has(kind):
@@ -81,23 +81,23 @@ def fields_of(declared: Any) -> Iterator[RecordField]:
     return _of_dataclass(kind, hints)
 
 
-def class_of(declared: Any) -> Any:
+def class_of(hint: Any) -> Any:
     """The class itself, of a generic one that was given its types."""
-    return get_origin(declared) or declared
+    return get_origin(hint) or hint
 
 
-def _arguments(declared: Any) -> dict[object, Any]:
+def _arguments(hint: Any) -> dict[object, Any]:
     """For each type variable of a generic class, and of those it comes from, what it stands for."""
-    kind = class_of(declared)
+    kind = class_of(hint)
     variables: tuple[object, ...] = getattr(kind, "__parameters__", ())
-    arguments: dict[object, Any] = dict(zip(variables, get_args(declared), strict=False))
+    arguments: dict[object, Any] = dict(zip(variables, get_args(hint), strict=False))
     for base in getattr(kind, "__orig_bases__", ()):
         if get_origin(base) is not Generic:
-            arguments = {**_arguments(_filled(base, arguments)), **arguments}
+            arguments = {**_arguments(_fill(base, arguments)), **arguments}
     return arguments
 
 
-def _filled(hint: Any, arguments: Mapping[object, Any]) -> Any:
+def _fill(hint: Any, arguments: Mapping[object, Any]) -> Any:
     """The type with every variable replaced by what it stands for."""
     if isinstance(hint, TypeVar):
         return arguments.get(hint, hint)
@@ -108,12 +108,12 @@ def _filled(hint: Any, arguments: Mapping[object, Any]) -> Any:
 
 
 def _of_typed_dict(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
-    for name, declared in hints.items():
-        mark = get_origin(declared)
+    for name, hint in hints.items():
+        mark = get_origin(hint)
         if mark in (Required, NotRequired):
-            yield RecordField(name, get_args(declared)[0], mark is Required)
+            yield RecordField(name, get_args(hint)[0], mark is Required)
         else:
-            yield RecordField(name, declared, name in kind.__required_keys__)
+            yield RecordField(name, hint, name in kind.__required_keys__)
 
 
 def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
@@ -121,7 +121,7 @@ def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
         if item.init:
             default, is_factory = item.default, hasattr(item.default, "takes_self")
             if is_factory:
-                default = _made(default.factory)
+                default = _default_of(default.factory)
             yield RecordField(
                 item.name,
                 hints.get(item.name, Any),
@@ -132,7 +132,7 @@ def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
             )
 
 
-def _made(factory: object) -> object:
+def _default_of(factory: object) -> object:
     """What a factory makes each time alike; NOTHING of any other: a clock, say, or chance."""
     return factory() if isinstance(factory, type) and factory in EMPTY else NOTHING
 
@@ -143,7 +143,7 @@ def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
             is_required = item.default is MISSING and item.default_factory is MISSING
             default = cast(object, item.default)
             if default is MISSING:
-                default = _made(item.default_factory)
+                default = _default_of(item.default_factory)
             is_made = default is NOTHING and not is_required
             hint = hints[item.name]
             yield RecordField(item.name, hint, is_required, default, is_made=is_made)

@@ -47,10 +47,10 @@ def duration(text: str) -> timedelta:
     Raises:
         ValueError: it is none, has years or months, or is longer than Python can say.
     """
-    found = DURATION.fullmatch(text)
-    if found is None:
+    match = DURATION.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r} is no duration as in P1DT12H30M5S")
-    sign, *units, fraction = found.groups(default="0")
+    sign, *units, fraction = match.groups(default="0")
     weeks, days, hours, minutes, seconds = map(int, units)
     whole = (weeks * 7 + days) * 86_400 + hours * 3_600 + minutes * 60 + seconds
     length = whole * 1_000_000 + int(fraction.ljust(6, "0"))

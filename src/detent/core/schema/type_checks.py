@@ -36,12 +36,12 @@ STANDING_FOR: dict[type, frozenset[type]] = {
 }
 
 
-def is_type(declared: object) -> bool:
-    """Whether `declared` can stand as the type of a value."""
-    if declared is Union:  # from Python 3.14 on it is a class
+def is_type(hint: object) -> bool:
+    """Whether `hint` can stand as the type of a value."""
+    if hint is Union:  # from Python 3.14 on it is a class
         return False
-    known = isinstance(declared, type | NewType) or declared is Any
-    return known or get_origin(declared) is not None
+    is_plain = isinstance(hint, type | NewType) or hint is Any
+    return is_plain or get_origin(hint) is not None
 
 
 def takes(function: Callable[..., object], count: int) -> bool:
@@ -55,60 +55,60 @@ def takes(function: Callable[..., object], count: int) -> bool:
     return True
 
 
-def sole_type(declared: Any) -> Any:
+def sole_type(hint: Any) -> Any:
     """The type without annotations; of an optional one, the type that it is else."""
-    if get_origin(declared) is Annotated:
-        return sole_type(get_args(declared)[0])
-    if get_origin(declared) in (Union, UnionType):
-        options = [option for option in get_args(declared) if option is not NoneType]
-        return sole_type(options[0]) if len(options) == 1 else declared
-    return declared
+    if get_origin(hint) is Annotated:
+        return sole_type(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        options = [option for option in get_args(hint) if option is not NoneType]
+        return sole_type(options[0]) if len(options) == 1 else hint
+    return hint
 
 
-def is_list(declared: object) -> bool:
-    """Whether `declared` is a list type: list, list[X], or an optional or annotated one."""
-    kind = sole_type(declared)
+def is_list(hint: object) -> bool:
+    """Whether `hint` is a list type: list, list[X], or an optional or annotated one."""
+    kind = sole_type(hint)
     return kind is list or get_origin(kind) is list
 
 
-def type_name(declared: Any) -> str:
+def type_name(hint: Any) -> str:
     """A type as people write it: ``int``, ``list[Document]``, ``str | None``."""
-    origin, arguments = get_origin(declared), get_args(declared)
-    if declared is SharedList:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is SharedList:
         return "list"
-    if isinstance(declared, list):
-        return f"[{', '.join(map(type_name, declared))}]"
+    if isinstance(hint, list):
+        return f"[{', '.join(map(type_name, hint))}]"
     if origin is Annotated:
         return type_name(arguments[0])
     if origin is Union or origin is UnionType:
         return " | ".join("None" if kind is NoneType else type_name(kind) for kind in arguments)
-    if origin is Literal or not hasattr(declared, "__name__"):
-        return str(declared).removeprefix("typing.")
+    if origin is Literal or not hasattr(hint, "__name__"):
+        return str(hint).removeprefix("typing.")
     if origin is None:
-        return str(declared.__name__)
+        return str(hint.__name__)
     names = ("..." if argument is ... else type_name(argument) for argument in arguments)
     return f"{type_name(origin)}[{', '.join(names)}]"
 
 
-def classes_of(declared: object) -> frozenset[type]:
+def classes_of(hint: object) -> frozenset[type]:
     """Classes whose own instances surely have the declared type; none when only a look can tell."""
-    if isinstance(declared, type) and get_origin(declared) is None:
-        return STANDING_FOR.get(declared, frozenset({declared}))
-    if declared is None:
+    if isinstance(hint, type) and get_origin(hint) is None:
+        return STANDING_FOR.get(hint, frozenset({hint}))
+    if hint is None:
         return frozenset({NoneType})
-    if get_origin(declared) is Annotated:
-        return classes_of(get_args(declared)[0])
-    if get_origin(declared) in (Union, UnionType):
-        return NO_CLASS.union(*map(classes_of, get_args(declared)))
+    if get_origin(hint) is Annotated:
+        return classes_of(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        return NO_CLASS.union(*map(classes_of, get_args(hint)))
     return NO_CLASS
 
 
-def item_classes_of(declared: object) -> frozenset[type]:
+def item_classes_of(hint: object) -> frozenset[type]:
     """Classes whose own instances may surely be items of the declared list type."""
-    return classes_of(get_args(declared)[0]) if get_origin(declared) is list else NO_CLASS
+    return classes_of(get_args(hint)[0]) if get_origin(hint) is list else NO_CLASS
 
 
-def misfit(value: object, declared: Any, items: Check) -> str | None:
+def misfit(value: object, hint: Any, items: Check) -> str | None:
     """What keeps `value` from having the declared type, and where in it; None when it has it."""
     # typeguard takes 20 ms to import; keys of plain types do without it
     from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
@@ -116,27 +116,27 @@ def misfit(value: object, declared: Any, items: Check) -> str | None:
     strategies = CollectionCheckStrategy
     strategy = strategies.ALL_ITEMS if items == "all" else strategies.FIRST_ITEM
     try:
-        check_type(value, declared, collection_check_strategy=strategy)
+        check_type(value, hint, collection_check_strategy=strategy)
     except TypeCheckError as error:
-        got = f"got {type_name(type(value))}: {short_repr(value)}"
+        actual = f"got {type_name(type(value))}: {short_repr(value)}"
         reason = str(error).splitlines()[0].rstrip(":")
-        # of the value itself it says only what `got` says; of a part, where that is
+        # of the value itself it says only what `actual` says; of a part, where that is
         subject = reason.partition(" is not an instance of ")[0]
-        return got if " " not in subject else f"{reason}, {got}"
+        return actual if " " not in subject else f"{reason}, {actual}"
     return None
 
 
 DECORATIONS = (Annotated, Final, Required, NotRequired)
 
 
-def undecorated(declared: Any) -> Any:
+def bare_type(hint: Any) -> Any:
     """A declared type without `Annotated`, `NewType` and the like around it."""
     while True:
-        if get_origin(declared) in DECORATIONS:
-            declared = get_args(declared)[0]
-        elif hasattr(declared, "__supertype__"):
-            declared = declared.__supertype__
-        elif type(declared).__name__ == "TypeAliasType":
-            declared = declared.__value__
+        if get_origin(hint) in DECORATIONS:
+            hint = get_args(hint)[0]
+        elif hasattr(hint, "__supertype__"):
+            hint = hint.__supertype__
+        elif type(hint).__name__ == "TypeAliasType":
+            hint = hint.__value__
         else:
-            return declared
+            return hint

@@ -24,7 +24,7 @@ from attrs import has
 
 from detent.core.schema.record_fields import class_of, fields_of, is_named_tuple
 from detent.core.schema.scalars import SCALARS
-from detent.core.schema.type_checks import type_name, undecorated
+from detent.core.schema.type_checks import bare_type, type_name
 from detent.core.values.frozen import FrozenDict
 
 SCHEMAS: Mapping[Any, Mapping[str, Any]] = {
@@ -66,35 +66,35 @@ class TypeForm(NamedTuple):
     parts: tuple[Any, ...] = ()
 
 
-def type_form(declared: Any) -> TypeForm:
+def type_form(hint: Any) -> TypeForm:
     """The form of a type.
 
     Raises:
         TypeError: JSON carries no values of it.
     """
-    origin, arguments = get_origin(declared), get_args(declared)
+    origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return TypeForm("annotated", declared, arguments)
+        return TypeForm("annotated", hint, arguments)
     if origin is Literal:
-        return _choice(declared, arguments)
+        return _choice(hint, arguments)
     if origin in (Union, UnionType):
-        return TypeForm("union", declared, arguments)
-    if isinstance(declared, TypeVar):
-        return type_form(_meaning(declared))
-    alias = getattr(declared, "__supertype__", getattr(declared, "__value__", None))
+        return TypeForm("union", hint, arguments)
+    if isinstance(hint, TypeVar):
+        return type_form(_meaning(hint))
+    alias = getattr(hint, "__supertype__", getattr(hint, "__value__", None))
     if alias and not arguments:  # what an alias makes of arguments is not said anywhere
         return type_form(alias)
-    kind = object if declared is Any else NoneType if declared is None else origin or declared
-    form = _form_of_class(kind, declared, arguments) if isinstance(kind, type) else None
+    kind = object if hint is Any else NoneType if hint is None else origin or hint
+    form = _form_of_class(kind, hint, arguments) if isinstance(kind, type) else None
     if form is None:
-        raise TypeError(f"no JSON Schema describes {type_name(declared)}")
+        raise TypeError(f"no JSON Schema describes {type_name(hint)}")
     return form
 
 
-def _form_of_class(kind: type, declared: Any, arguments: tuple[Any, ...]) -> TypeForm | None:
+def _form_of_class(kind: type, hint: Any, arguments: tuple[Any, ...]) -> TypeForm | None:
     if kind in SCHEMAS:
         return TypeForm("scalar", kind)
-    if kind is tuple and declared is not tuple and arguments[-1:] != (Ellipsis,):
+    if kind is tuple and hint is not tuple and arguments[-1:] != (Ellipsis,):
         return TypeForm("row", tuple, arguments)
     if kind in ARRAYS:
         return _array(ARRAYS[kind], *(arguments[:1] or (Any,)))
@@ -107,17 +107,17 @@ def _form_of_class(kind: type, declared: Any, arguments: tuple[Any, ...]) -> Typ
     if hasattr(kind, "__fspath__"):
         return TypeForm("path", kind)
     if is_named_tuple(kind):
-        parts = tuple(field.declared for field in fields_of(declared))
+        parts = tuple(field.declared for field in fields_of(hint))
         return TypeForm("row", lambda items: kind(*items), parts)
     if is_typeddict(kind) or has(kind) or is_dataclass(kind):
-        return TypeForm("record", declared)
+        return TypeForm("record", hint)
     return None
 
 
-def _choice(declared: Any, choices: tuple[Any, ...]) -> TypeForm:
+def _choice(hint: Any, choices: tuple[Any, ...]) -> TypeForm:
     if not SIMPLE.issuperset(map(type, plain_choices(choices))):
-        raise TypeError(f"not every choice of {type_name(declared)} is a JSON value")
-    return TypeForm("choice", declared, choices)
+        raise TypeError(f"not every choice of {type_name(hint)} is a JSON value")
+    return TypeForm("choice", hint, choices)
 
 
 def plain_choices(choices: abc.Iterable[object]) -> list[object]:
@@ -131,9 +131,9 @@ def _array(make: abc.Callable[[Any], Any], item: Any) -> TypeForm:
     return TypeForm("array", make, (item,))
 
 
-def _require_hashable(declared: Any) -> None:
+def _require_hashable(hint: Any) -> None:
     """Raise TypeError for the items of a set that no set can hold."""
-    kind = undecorated(declared)
+    kind = bare_type(hint)
     if get_origin(kind) in (Union, UnionType):
         for option in get_args(kind):
             _require_hashable(option)
@@ -151,9 +151,9 @@ def _mapping(key: Any, item: Any) -> TypeForm:
     return TypeForm("mapping", dict, (key, item))
 
 
-def _is_name(declared: Any) -> bool:
+def _is_name(hint: Any) -> bool:
     """Whether the name of a property can stand for a value of the type."""
-    form, kind, parts = type_form(declared)
+    form, kind, parts = type_form(hint)
     match form:
         case "annotated":
             return _is_name(parts[0])

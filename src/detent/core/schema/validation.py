@@ -91,7 +91,7 @@ FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "uuid": (SCALARS[UUID].read, "a UUID"),
     "decimal": (_decimal, "a decimal number as in 12.50"),
     "regex": (
-        lambda text: compiled({"pattern": text}),
+        lambda text: compile_schema({"pattern": text}),
         "a regular expression without look-around and back-references",
     ),
 }
@@ -114,13 +114,13 @@ class Validator:
     schema: Schema
 
     def _compile(self) -> Draft202012Validator:
-        return compiled(self.schema)
+        return compile_schema(self.schema)
 
     _compiled: Draft202012Validator = field(
         init=False, eq=False, repr=False, default=Factory(_compile, takes_self=True)
     )
 
-    def _unsaid(self, value: object) -> str:
+    def _obstacle(self, value: object) -> str:
         """Why it takes too long to say what is wrong with a value, if it does."""
         text = repr(self.schema)
         # options stand in options where the schema refers to itself or to others
@@ -146,18 +146,18 @@ class Validator:
         """One sentence for each way in which the value, which is called `whole`, does not fit."""
         try:
             require_json(value)
-            if why := self._unsaid(value):
-                return [] if self._compiled.is_valid(value) else [f"{whole} do not fit, and {why}"]
+            if flaw := self._obstacle(value):
+                return [] if self._compiled.is_valid(value) else [f"{whole} do not fit, and {flaw}"]
             errors = list(self._compiled.iter_errors(value))
         except ValueError as error:
             return [f"{whole} cannot be checked: {error}"]
         explainer = _Explainer(self.schema, value, whole)
         try:
-            told = list(dict.fromkeys(explainer.sentences(errors)))
+            messages = list(dict.fromkeys(explainer.sentences(errors)))
         except LookupError:  # a reference that only the library follows: it says it in its words
-            told = [f"{whole} do not fit: {error.message[:200]}" for error in errors]
-        more = len(told) - FAULTS_MAX
-        return told if more <= 0 else [*told[:FAULTS_MAX], f"and {more} more are wrong"]
+            messages = [f"{whole} do not fit: {error.message[:200]}" for error in errors]
+        rest = len(messages) - FAULTS_MAX
+        return messages if rest <= 0 else [*messages[:FAULTS_MAX], f"and {rest} more are wrong"]
 
 
 def faults(value: object, schema: Schema) -> list[str]:
@@ -165,7 +165,7 @@ def faults(value: object, schema: Schema) -> list[str]:
     return Validator(schema).faults(value)
 
 
-def compiled(schema: Schema) -> Draft202012Validator:
+def compile_schema(schema: Schema) -> Draft202012Validator:
     """What the library makes of a schema; it fetches nothing that the schema refers to."""
     from jsonschema_rs import Draft202012Validator, RegexOptions  # loaded with the first tool
 
@@ -202,13 +202,13 @@ def _is_wide(value: object) -> bool:
     return isinstance(value, CONTAINERS) and any(map(_is_wide, value))
 
 
-def resolved(reference: str, root: Schema) -> Schema:
+def resolve(reference: str, root: Schema) -> Schema:
     """The schema that a local reference (``#``, ``#/$defs/x``) names.
 
     Raises:
         LookupError: there is none.
     """
-    return cast(Schema, _at(root, pointer_parts(reference)))
+    return cast(Schema, _part_at(root, pointer_parts(reference)))
 
 
 def pointer_parts(reference: str) -> list[str]:
@@ -217,7 +217,7 @@ def pointer_parts(reference: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]  # thus ~01 is ~1
 
 
-def _at(root: Any, path: Path) -> Any:
+def _part_at(root: Any, path: Path) -> Any:
     """What stands at a path; a JSON pointer has the places in lists as texts."""
     return reduce(lambda part, x: part[int(x) if isinstance(part, list) else x], path, root)
 
@@ -269,9 +269,9 @@ class _Explainer:
             case "required":
                 yield f"{self._place(error, rule)} is missing{self._need(error)}"
             case "additionalProperties":
-                yield from self._unknown(error, rule)
+                yield from self._unknown_names(error, rule)
             case "falseSchema" if _forbids_others(error.schema_path):  # there is no property at all
-                yield from self._unknown(error, self._value(error))
+                yield from self._unknown_names(error, self._value(error))
             case "propertyNames":
                 name = f"{rule.instance} (the name)"
                 depth = len(error.instance_path)  # the library has no place for a name itself
@@ -289,27 +289,27 @@ class _Explainer:
             case "falseSchema":
                 return "be left out"
             case "format" if rule not in FORMATS:
-                asked = f"be in the format {rule}"
+                demand = f"be in the format {rule}"
             case "uniqueItems":
                 return "not have an item twice"
             case "oneOf":
                 return f"fit exactly one of {len(rule)} forms, and fits {rule.count([])}"
             case "not":
-                asked = f"not be {self._expected(rule)}"
+                demand = f"not be {self._expectation(rule)}"
             case "contentEncoding":
-                asked = f"be {schema[keyword]} text"
+                demand = f"be {schema[keyword]} text"
             case "contains":
                 is_most = error.schema_path[-1] == "maxContains"
-                bound = schema["maxContains"] if is_most else schema.get("minContains", 1)
-                count = f"at {'most' if is_most else 'least'} {bound}"
-                asked = f"have {count} items that are {self._expected(schema['contains'])}"
+                limit = schema["maxContains"] if is_most else schema.get("minContains", 1)
+                count = f"at {'most' if is_most else 'least'} {limit}"
+                demand = f"have {count} items that are {self._expectation(schema['contains'])}"
             case _ if keyword.endswith(("Length", "Items", "Properties")):
                 return f"{ASKED[keyword].format(rule)}, got {len(value)}"
             case _ if keyword in ASKED:
-                asked = ASKED[keyword].format(rule)
+                demand = ASKED[keyword].format(rule)
             case _:
-                asked = f"be {self._expected(schema, [error])}"
-        return f"{asked}, got {short_json(value)}"
+                demand = f"be {self._expectation(schema, [error])}"
+        return f"{demand}, got {short_json(value)}"
 
     def _nearest(self, error: ValidationError) -> Iterator[str]:
         """What to say when no option fits: what those for values of this type say, if any are."""
@@ -320,50 +320,50 @@ class _Explainer:
             yield from self.sentences(near[0])
         elif near:
             fewest = min((list(self.sentences(errors)) for errors in near), key=len)
-            says = f"the nearest one says: {'; '.join(fewest)}"
-            yield f"{place} must fit one of {len(options)} forms; {says}"
+            advice = f"the nearest one says: {'; '.join(fewest)}"
+            yield f"{place} must fit one of {len(options)} forms; {advice}"
         else:
             parts = [self._part([*error.schema_path, index]) for index in range(len(options))]
-            words = dict.fromkeys(map(self._expected, parts, options))
+            words = dict.fromkeys(map(self._expectation, parts, options))
             yield f"{place} must be {' or '.join(words)}, got {short_json(self._value(error))}"
 
-    def _expected(self, schema: Schema, errors: Sequence[ValidationError] = ()) -> str:
+    def _expectation(self, schema: Schema, errors: Sequence[ValidationError] = ()) -> str:
         """What a schema wants, in words; if it does not say so itself, what `errors` say of it."""
         rules = schema if isinstance(schema, Mapping) else {}
         if words := _words(rules):
             return words
         if (reference := str(rules.get("$ref", ""))).startswith("#"):
-            return self._expected(resolved(reference, self.root), errors)
+            return self._expectation(resolve(reference, self.root), errors)
         if options := rules.get("anyOf") or rules.get("oneOf"):
-            return " or ".join(map(self._expected, options))
+            return " or ".join(map(self._expectation, options))
         demands = (_words({error.kind.name: error.kind.value}) for error in errors)
         return next(filter(None, demands), "what its schema says")
 
-    def _unknown(self, error: ValidationError, names: Iterable[str]) -> Iterator[str]:
-        known = self._part(error.schema_path[:-1]).get("properties", {})
+    def _unknown_names(self, error: ValidationError, names: Iterable[str]) -> Iterator[str]:
+        properties = self._part(error.schema_path[:-1]).get("properties", {})
         for name in names:
-            close = [f"did you mean '{other}'?" for other in get_close_matches(name, known, 1)]
-            hint = [*close, f"there is: {', '.join(known) or 'nothing'}"][0]
+            close = [f"did you mean '{match}'?" for match in get_close_matches(name, properties, 1)]
+            hint = [*close, f"there is: {', '.join(properties) or 'nothing'}"][0]
             yield f"{self._place(error, name)} is not known; {hint}"
 
     def _need(self, error: ValidationError) -> str:
         """Who needs the property that is missing, where not all do."""
         value = self._value(error)
-        for name, others in self._part(error.schema_path).items():  # of a `required` there is none
-            if name in value and error.kind.value in others:
+        for name, names in self._part(error.schema_path).items():  # of a `required` there is none
+            if name in value and error.kind.value in names:
                 return f", and {self._place(error, name)} needs it"
         return ""
 
     def _part(self, path: Path) -> Mapping[str, Any]:
         """The part of the schema at a path; nothing, where that is in a schema of the library's."""
         try:
-            part = _at(self.root, path)
+            part = _part_at(self.root, path)
         except (LookupError, TypeError):
             return {}
         return part if isinstance(part, Mapping) else {}
 
     def _value(self, error: ValidationError) -> Any:
-        return _at(self.value, error.instance_path[self.depth :])
+        return _part_at(self.value, error.instance_path[self.depth :])
 
     def _place(self, error: ValidationError, *further: str) -> str:
         path = [*error.instance_path[self.depth :], *further]

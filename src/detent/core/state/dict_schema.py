@@ -18,7 +18,7 @@ ENTRY = ("type", "handler", "default")
 
 def declared_key(
     name: str,
-    declared: object,
+    hint: object,
     handler: object = None,
     default: object = UNSET,
     check: Check = "all",
@@ -28,14 +28,14 @@ def declared_key(
     Raises:
         SchemaError: the type is none, the handler cannot be called, the default has another type.
     """
-    if not is_type(declared):
-        raise SchemaError(f"the type of state key {name!r} must be a type, got {declared!r}")
+    if not is_type(hint):
+        raise SchemaError(f"the type of state key {name!r} must be a type, got {hint!r}")
     if name == "messages":
         default = [] if default is UNSET else default
-        if not _holds_messages(declared):
+        if not _holds_messages(hint):
             raise SchemaError("state key 'messages' must be a list[ChatMessage], or be left out")
     if handler is None:
-        handler = merge_lists if is_list(declared) else replace_values
+        handler = merge_lists if is_list(hint) else replace_values
     if not callable(handler):
         raise SchemaError(f"the handler of state key {name!r} must be callable, got {handler!r}")
     if not takes(handler, 2):
@@ -45,7 +45,7 @@ def declared_key(
         )
     if check not in ("all", "first"):
         raise SchemaError(f"check must be 'all' or 'first', got {check!r}")
-    key: Key[Any, Any] = Key(name, declared, handler, check=check)
+    key: Key[Any, Any] = Key(name, hint, handler, check=check)
     if default is UNSET:
         return key
     try:
@@ -74,8 +74,8 @@ def _key_of(name: object, entry: object, check: Check) -> Key[Any, Any]:
     if not isinstance(entry, Mapping) or "type" not in entry:
         raise SchemaError(f"state key {name!r} needs a 'type' entry, e.g. {{'type': str}}")
     parts = cast("Mapping[str, Any]", entry)
-    if unknown := parts.keys() - set(ENTRY):
-        names = ", ".join(sorted(map(repr, unknown)))
+    if extras := parts.keys() - set(ENTRY):
+        names = ", ".join(sorted(map(repr, extras)))
         raise SchemaError(f"state key {name!r} has the unknown entry {names}; there is: {ENTRY}")
     return declared_key(
         name, parts["type"], parts.get("handler"), parts.get("default", UNSET), check
@@ -87,7 +87,7 @@ def _entry_of(key: Key[Any, Any]) -> dict[str, Any]:
     return entry if key.default is UNSET else {**entry, "default": read(key.default)}
 
 
-def _holds_messages(declared: Any) -> bool:
-    arguments = getattr(declared, "__args__", (None,))
+def _holds_messages(hint: Any) -> bool:
+    arguments = getattr(hint, "__args__", (None,))
     item = arguments[0]
-    return is_list(declared) and isinstance(item, type) and issubclass(item, ChatMessage)
+    return is_list(hint) and isinstance(item, type) and issubclass(item, ChatMessage)

@@ -174,18 +174,18 @@ def _log_of(value: Sequence[T] | None) -> SharedList[T]:
 def _with_new(
     current: Sequence[T] | None, update: Sequence[T] | None, key: Callable[[T], object]
 ) -> Sequence[T]:
-    hashed: set[object] = set()
+    marks: set[object] = set()
     unhashable: list[object] = []
 
     def is_new(item: T) -> bool:
         mark = freeze(key(item))  # so that lists and dicts have a hash
         try:
-            known = mark in hashed
-            hashed.add(mark)
+            is_known = mark in marks
+            marks.add(mark)
         except TypeError:
-            known = mark in unhashable
+            is_known = mark in unhashable
             unhashable.append(mark)
-        return not known
+        return not is_known
 
     before = _log_of(current)
     for item in before:

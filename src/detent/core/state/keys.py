@@ -157,28 +157,28 @@ class Key(Generic[T, U]):
             StateError: the handler raised; its exception is the cause.
         """
         own: Any = self.handler
-        chosen = handler or own
-        if chosen is replace_values:
+        handle = handler or own
+        if handle is replace_values:
             self._require(update)
             return hold(self.name, update)
-        held = hold(self.name, update)
-        both = type(current) is SharedList and type(held) is SharedList
-        if both and chosen is merge_lists and self._is_list:
-            self._require(held)  # the usual case: all that is new comes from the update
-            return current + held  # type: ignore[operator]  # both are lists
+        items = hold(self.name, update)
+        are_lists = type(current) is SharedList and type(items) is SharedList
+        if are_lists and handle is merge_lists and self._is_list:
+            self._require(items)  # the usual case: all that is new comes from the update
+            return current + items  # type: ignore[operator]  # both are lists
         try:
-            look = read_copy if _is_shipped(chosen) else read  # ours take lists as they are shared
-            merged = chosen(None if current is UNSET else look(current), look(held))
+            look = read_copy if _is_shipped(handle) else read  # ours take lists as they are shared
+            result = handle(None if current is UNSET else look(current), look(items))
         except Exception as error:
             raise StateError(
-                f"the handler {name_of(chosen)} of state key {self.name!r} raised "
+                f"the handler {name_of(handle)} of state key {self.name!r} raised "
                 f"{type(error).__name__}: {error}"
             ) from error
-        if self._is_list and type(merged) is SharedList and type(current) is SharedList:
-            self._require(merged.beyond(current), chosen)
+        if self._is_list and type(result) is SharedList and type(current) is SharedList:
+            self._require(result.beyond(current), handle)
         else:
-            self._require(merged, chosen)
-        return hold(self.name, merged)
+            self._require(result, handle)
+        return hold(self.name, result)
 
     def _require(self, value: object, handler: object = None) -> None:
         """Raise StateTypeError unless `value`, which `handler` gave, has the key's type."""
@@ -187,12 +187,12 @@ class Key(Generic[T, U]):
         fitting = self._item_classes
         if fitting and type(value) is SharedList and fitting.issuperset(map(type, value.held())):
             return  # without a copy: the usual case
-        seen = bare(value)
-        if type(seen) in self._classes:
+        content = bare(value)
+        if type(content) in self._classes:
             return
-        if fitting and type(seen) in LISTS and fitting.issuperset(map(type, seen)):
+        if fitting and type(content) in LISTS and fitting.issuperset(map(type, content)):
             return
-        if (problem := misfit(seen, self.type, self.check)) is not None:
+        if (problem := misfit(content, self.type, self.check)) is not None:
             by = "" if _is_shipped(handler) else f" and {name_of(handler)} must return that"
             comma = "," if problem.startswith("got") else ";"
             holds = f"state key {self.name!r} holds {self.type_name}"
@@ -213,7 +213,7 @@ def unknown_key(name: object, keys: Iterable[str]) -> str:
     """The sentence that says that `name` is no key, and which one may have been meant."""
     from difflib import get_close_matches  # only for a mistake
 
-    known = sorted(keys)
-    close = get_close_matches(str(name), known, n=1)
+    names = sorted(keys)
+    close = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{name!r} is not a key of this state, which has {', '.join(map(repr, known))}{hint}"
+    return f"{name!r} is not a key of this state, which has {', '.join(map(repr, names))}{hint}"

@@ -38,10 +38,10 @@ class PendingWrites:
         """Merge all `writes`, or none and raise StateError when one of them does not fit."""
         fresh = tuple(writes)
         count, state = self._current()
-        merged = state.update(fresh)
+        after = state.update(fresh)
         self._writes.extend(fresh)  # only after all of them could be merged: all or none
         if len(self._writes) == count + len(fresh):  # or another thread has written meanwhile
-            self._seen = (len(self._writes), merged)
+            self._seen = (len(self._writes), after)
         self._require_open()
 
     def end(self) -> tuple[Write, ...]:

@@ -20,33 +20,33 @@ KINDS: Sequence[Any] = (
     *(str, int, float, bool, bytes, date, datetime, time, timedelta, Decimal, UUID, dict, list),
     *(set, tuple, object, Any, ChatMessage, dict[str, Any], dict[str, str], dict[str, int]),
 )
-_MADE = [made for kind in KINDS for made in (kind, list.__class_getitem__(kind))]
-_PAIRS = [one | other for one in KINDS[:11] for other in KINDS[:11] if one is not other]
-TYPES = {type_name(kind): kind for kind in (*_MADE, *(made | None for made in _MADE), *_PAIRS)}
+_FORMS = [form for kind in KINDS for form in (kind, list.__class_getitem__(kind))]
+_PAIRS = [a | b for a in KINDS[:11] for b in KINDS[:11] if a is not b]
+TYPES = {type_name(kind): kind for kind in (*_FORMS, *(form | None for form in _FORMS), *_PAIRS)}
 _MERGES = (own.replace_values, own.merge_lists, own.append_unique, own.merge_dicts, own.unite_sets)
-HANDLERS = {one.__name__: one for one in (*_MERGES, own.add_numbers, own.keep_max, own.keep_min)}
+HANDLERS = {rule.__name__: rule for rule in (*_MERGES, own.add_numbers, own.keep_max, own.keep_min)}
 
 
 def schema_to_json(keys: Mapping[str, Key[Any, Any]]) -> dict[str, Any]:
     """The schema that declares `keys`; what is in no table is None."""
     schema: dict[str, Any] = {}
     for name, key in keys.items():
-        by = getattr(key.handler, "__name__", "")
+        own = getattr(key.handler, "__name__", "")
         kind = key.type_name if TYPES.get(key.type_name) == key.type else None
-        schema[name] = {"type": kind, "handler": by if HANDLERS.get(by) is key.handler else None}
+        schema[name] = {"type": kind, "handler": own if HANDLERS.get(own) is key.handler else None}
         if key.default is not UNSET:
             schema[name]["default"] = to_json(read(key.default), key.type, place=f"of {name!r}")
     return schema
 
 
-def schema_from_json(stored: Any) -> dict[str, dict[str, Any]]:
+def schema_from_json(data: Any) -> dict[str, dict[str, Any]]:
     """What `schema_to_json` gave, from under "schema".
 
     Raises:
         StoredDataError: it is not there, or not whole.
     """
     try:
-        return {name: _declared(**entry) for name, entry in stored["schema"].items()}
+        return {name: _declare(**entry) for name, entry in data["schema"].items()}
     except (LookupError, TypeError, AttributeError):
         raise StoredDataError(
             "this stored state does not name all types and handlers of its schema, as it cannot "
@@ -54,7 +54,7 @@ def schema_from_json(stored: Any) -> dict[str, dict[str, Any]]:
         ) from None
 
 
-def _declared(type: str, handler: str, **default: Any) -> dict[str, Any]:  # noqa: A002 - the entry's
+def _declare(type: str, handler: str, **default: Any) -> dict[str, Any]:  # noqa: A002 - the entry's
     kind = TYPES[type]
     values = {name: from_json(value, kind) for name, value in default.items()}
     return {"type": kind, "handler": HANDLERS[handler], **values}

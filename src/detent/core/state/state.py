@@ -90,10 +90,10 @@ class BaseState:
         Raises:
             UnstorableError: a value cannot be stored; names the key and the place in it.
         """
-        from detent.core.codec.json_text import encoded
+        from detent.core.codec.json_text import encode
         from detent.core.state.stored import state_to_json
 
-        return cast("dict[str, Any]", json.loads(encoded(state_to_json(self))))
+        return cast("dict[str, Any]", json.loads(encode(state_to_json(self))))
 
     def restored(self, stored: Mapping[str, Any]) -> Self:
         """A state with the schema of this one that holds what `to_dict` gave.
@@ -104,8 +104,8 @@ class BaseState:
         """
         from detent.core.state.stored import values_from_json
 
-        declared = {name: key.type for name, key in self._keys.items()}
-        return self.update(initial_writes(values_from_json(stored, declared)))
+        types = {name: key.type for name, key in self._keys.items()}
+        return self.update(initial_writes(values_from_json(stored, types)))
 
     def _begin(self, keys: Mapping[str, Key[Any, Any]], writes: Iterable[Write]) -> None:
         if hasattr(self, "_keys"):
@@ -170,8 +170,8 @@ class BaseState:
         return hash(frozenset(self._values.items()))
 
     def __repr__(self) -> str:
-        held = ", ".join(f"{name}={short_repr(value)}" for name, value in self._values.items())
-        return f"{type(self).__name__}({held})"
+        content = ", ".join(f"{name}={short_repr(value)}" for name, value in self._values.items())
+        return f"{type(self).__name__}({content})"
 
 
 _new = object.__new__
@@ -228,15 +228,15 @@ class State(BaseState):
         """
         from detent.core.state.named_schema import schema_from_json
 
-        known = schema_from_json(stored) if schema is None else schema
-        return cls(known, check=check).restored(stored)
+        entries = schema_from_json(stored) if schema is None else schema
+        return cls(entries, check=check).restored(stored)
 
     def to_dict(self) -> dict[str, Any]:
         """As `BaseState.to_dict`, with the schema, as far as it can be named."""
         from detent.core.state.named_schema import schema_to_json
 
-        named = {name: key for name, key in self._keys.items() if key is not BaseState.messages}
-        return {**super().to_dict(), "schema": schema_to_json(named)}
+        keys = {name: key for name, key in self._keys.items() if key is not BaseState.messages}
+        return {**super().to_dict(), "schema": schema_to_json(keys)}
 
     def get(self, key: str, default: Any = None) -> Any:
         """What `key` holds; without a value its default, or `default`, also where no key is so."""
@@ -277,13 +277,13 @@ def with_messages(state: B, messages: Sequence[ChatMessage]) -> B:
 
 def conversation_in(state: BaseState) -> Sequence[ChatMessage]:
     """The conversation as a state holds it, not copied: the machine looks at it in every turn."""
-    held: Any = state._values.get("messages", ())
-    return held  # type: ignore[no-any-return]  # to say it by `cast` is a call in every turn
+    messages: Any = state._values.get("messages", ())
+    return messages  # type: ignore[no-any-return]  # to say it by `cast` is a call in every turn
 
 
 def lists_in(state: BaseState) -> Mapping[str, SharedList[Any]]:
     """The lists that have been written to a state, by key, as it holds them."""
-    return {name: held for name, held in state._values.items() if type(held) is SharedList}
+    return {name: value for name, value in state._values.items() if type(value) is SharedList}
 
 
 def initial_writes(data: Mapping[str, object]) -> list[Write]:

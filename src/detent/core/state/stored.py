@@ -22,9 +22,9 @@ from detent.core.chat.messages import (
     ToolCallResult,
     tool_message,
 )
-from detent.core.codec.forms import SPECIAL, Form, each
+from detent.core.codec.forms import SPECIAL, Form, map_each
 from detent.core.codec.own_forms import MismatchError, form_of, require_array, require_object
-from detent.core.codec.own_values import dump, load, told_of, why_unstorable
+from detent.core.codec.own_values import dump, load, message_of, why_unstorable
 from detent.core.codec.values import from_json, to_json
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.values.fast_values import fast_init
@@ -37,24 +37,24 @@ VERSION = 1
 
 
 def value_to_json(
-    value: Any, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
+    value: Any, hint: object = Any, types: Iterable[object] = (), *, place: str = "value"
 ) -> Any:
     """What a key holds, or a write to it, as JSON. Raises as `to_json`."""
-    is_list = declared == list[ChatMessage] and isinstance(value, list)
+    is_list = hint == list[ChatMessage] and isinstance(value, list)
     if is_list and {ChatMessage}.issuperset(map(type, value)):
         try:
             return conversation_data(value)
         except UnstorableError as error:
             raise UnstorableError(f"{place} cannot be stored: {error}") from None
-    return to_json(value, declared, types, place=place)
+    return to_json(value, hint, types, place=place)
 
 
 def state_to_json(
-    state: Any, known: Mapping[str, SharedList[Any]] = FrozenDict()
+    state: Any, earlier: Mapping[str, SharedList[Any]] = FrozenDict()
 ) -> dict[str, Any]:
     """What has been written to each key of a state, as JSON. The schema is not part of it.
 
-    `known` are lists of an earlier state; what a list shares with one of them is left out.
+    `earlier` are lists of an earlier state; what a list shares with one of them is left out.
 
     Raises:
         UnstorableError: a value cannot be stored; names the key and the place in it.
@@ -63,41 +63,41 @@ def state_to_json(
     types = [key.type for key in keys.values()]
     data: dict[str, Any] = {}
     for name, value in state._values.items():  # noqa: SLF001  # as it holds them, uncopied
-        grows = name in known and type(value) is SharedList
-        new = value.beyond(known[name]) if grows else bare(value)
+        grows = name in earlier and type(value) is SharedList
+        new = value.beyond(earlier[name]) if grows else bare(value)
         data[name] = value_to_json(new, keys[name].type, types, place=f"state key {name!r}")
     return {"version": VERSION, "data": data}
 
 
-def values_from_json(stored: object, declared: Mapping[str, Any]) -> dict[str, object]:
+def values_from_json(data: object, types: Mapping[str, Any]) -> dict[str, object]:
     """What each key holds, as `state_to_json` stored it, by the declared types of all keys.
 
     Raises:
-        StoredDataError: `stored` is no such dict, of another version, or does not fit.
+        StoredDataError: `data` is no such dict, of another version, or does not fit.
     """
     values: dict[str, object] = {}
-    for name, value in _values_in(stored).items():
+    for name, value in _values_in(data).items():
         place = f"state key {name!r}"
-        if declared.get(name) == list[ChatMessage]:
+        if types.get(name) == list[ChatMessage]:
             values[name] = messages_from_json(value, place=place)
         else:
-            kind = declared.get(name, Any)  # the state refuses a key that it has not got
-            values[name] = from_json(value, kind, declared.values(), place=place)
+            kind = types.get(name, Any)  # the state refuses a key that it has not got
+            values[name] = from_json(value, kind, types.values(), place=place)
     return values
 
 
-def _values_in(stored: object) -> Mapping[str, Any]:
-    match stored:
+def _values_in(whole: object) -> Mapping[str, Any]:
+    match whole:
         case {"version": version, "data": dict(data)} if version == VERSION:
             return data
         case {"data": dict(), **rest}:
-            found = rest.get("version")
+            version = rest.get("version")
             raise StoredDataError(
-                f"a stored state of version {found!r:.40}; this Detent reads version {VERSION}"
+                f"a stored state of version {version!r:.40}; this Detent reads version {VERSION}"
             )
         case _:
             raise StoredDataError(
-                f"a stored state is a dict with 'version' and 'data', got {short_repr(stored)}"
+                f"a stored state is a dict with 'version' and 'data', got {short_repr(whole)}"
             )
 
 
@@ -117,20 +117,20 @@ def conversation_data(messages: Iterable[ChatMessage]) -> list[Any]:
         UnstorableError: one of them cannot be stored.
     """
     calls: Iterator[ToolCall] = iter(())
-    written: list[Any] = []
+    items: list[Any] = []
     for message in messages:
         answer = None
         if message.role is ChatRole.TOOL:
             answer = _answer(message, next(calls, None))
         else:
             calls = iter(message.tool_calls)
-        kind, kept = (ChatMessage, message) if answer is None else (Answer, answer)
+        kind, value = (ChatMessage, message) if answer is None else (Answer, answer)
         try:
-            written.append(form_of(kind).pack(kept))
+            items.append(form_of(kind).pack(value))
         except Exception as error:  # noqa: BLE001  # as in `data_of`, which takes longer
-            why = why_unstorable(kept, kind, error)
-            raise UnstorableError(f"message {len(written)}: {why}") from None
-    return written
+            reason = why_unstorable(value, kind, error)
+            raise UnstorableError(f"message {len(items)}: {reason}") from None
+    return items
 
 
 def _answer(message: ChatMessage, call: ToolCall | None) -> Answer | None:
@@ -152,7 +152,7 @@ def messages_from_json(data: object, *, place: str = "value") -> SharedList[Chat
     try:
         return SharedList.of_frozen(_messages(data))
     except Exception as error:
-        raise StoredDataError(told_of(error, place)) from error
+        raise StoredDataError(message_of(error, place)) from error
 
 
 def _messages(data: Any) -> list[ChatMessage]:
@@ -175,7 +175,7 @@ def _messages(data: Any) -> list[ChatMessage]:
             raise MismatchError("it answers a call, and there is none before it")
         return tool_message(ToolCallResult(answer.result, call, answer.error))
 
-    return each(read, require_array(data))
+    return map_each(read, require_array(data))
 
 
 for _kind in (ChatMessage, *get_args(Content)):

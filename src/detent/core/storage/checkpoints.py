@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from detent.core.codec.json_text import encoded
+from detent.core.codec.json_text import encode
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Run, evolve
 from detent.core.run.spec import AgentSpec
@@ -51,17 +51,17 @@ def checkpoint_data(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
     }
     shared = {name: count for name, count in lengths.items() if count}
     state = state_to_json(run.state, known.lists)
-    kept = {**state, "data": {key: state["data"][key] for key in state["data"] if key not in lists}}
+    rest = {**state, "data": {key: state["data"][key] for key in state["data"] if key not in lists}}
     start = start_data(spec, evolve(run, state=spec.state))
     data = _with_state(start, state) | {"after": known.position, "shared": shared}
-    return data, len(encoded(_with_state(start, kept)))
+    return data, len(encode(_with_state(start, rest)))
 
 
 def _with_state(start: Json, state: Json) -> Json:
     return {**start, "run": {**start["run"], "state": state}}
 
 
-def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] | None:
+def join_chain(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] | None:
     """The last snapshot that checkpoints say, each given with its position; and its position.
 
     One whose predecessor is missing says nothing: then more entries must be read.
@@ -70,20 +70,20 @@ def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] |
         StoredDataError: one of them is damaged, or another Detent wrote it.
     """
     lists: dict[str, list[Any]] = {}
-    last: tuple[int, Json] | None = None
+    snapshot: tuple[int, Json] | None = None
     for position, data in chain:
         # not an error: the entries since an earlier one say the same
-        if data.get("after") == (0 if last is None else last[0]):
-            last = position, _behind(lists, data)
-    return last
+        if data.get("after") == (0 if snapshot is None else snapshot[0]):
+            snapshot = position, _snapshot(lists, data)
+    return snapshot
 
 
-def _behind(lists: dict[str, list[Any]], data: Mapping[str, Any]) -> Json:
+def _snapshot(lists: dict[str, list[Any]], data: Mapping[str, Any]) -> Json:
     """A checkpoint as a snapshot. `lists` are those of the one before, and are made its own."""
     match data:
         case {
             "run": {"state": {"data": dict(values), **rest}, **run},
-            "shared": dict(shared),
+            "shared": dict(lengths),
             "format": version,
         }:
             require_format(version)
@@ -91,13 +91,13 @@ def _behind(lists: dict[str, list[Any]], data: Mapping[str, Any]) -> Json:
             raise StoredDataError("a checkpoint is damaged: its run is not there, or not whole")
     for name, new in values.items():
         if isinstance(new, list):
-            lists[name] = _grown(lists.get(name, []), shared.get(name, 0), new)
+            lists[name] = _extend(lists.get(name, []), lengths.get(name, 0), new)
     return {**data, "run": {**run, "state": {**rest, "data": {**values, **lists}}}}
 
 
-def _grown(before: list[Any], shared: object, new: list[Any]) -> list[Any]:
-    if type(shared) is not int or not 0 <= shared <= len(before):
+def _extend(before: list[Any], length: object, new: list[Any]) -> list[Any]:
+    if type(length) is not int or not 0 <= length <= len(before):
         raise StoredDataError("a checkpoint is damaged: it shares what is not there")
-    del before[shared:]
+    del before[length:]
     before.extend(new)
     return before

@@ -47,9 +47,9 @@ def require_format(version: object) -> None:
         StoredDataError: another Detent wrote it.
     """
     if type(version) is not int or version != FORMAT:
-        found = short_repr(version)
+        text = short_repr(version)
         raise StoredDataError(
-            f"this was stored in format {found:.40}, and this Detent reads format {FORMAT}; "
+            f"this was stored in format {text:.40}, and this Detent reads format {FORMAT}; "
             "use the version of Detent that wrote it"
         )
 
@@ -119,8 +119,9 @@ def event_of_kind(spec: AgentSpec[Any], kind: str, data: Mapping[str, object]) -
     Raises:
         StoredDataError: it says none, or names what this agent does not have.
     """
-    known = KINDS.get(kind)
-    return load(data, known, spec) if known else event_from_json(spec, {**data, TAG: kind})
+    if event_class := KINDS.get(kind):
+        return load(data, event_class, spec)
+    return event_from_json(spec, {**data, TAG: kind})
 
 
 def status_of(run: Run[Any]) -> str:
@@ -161,12 +162,12 @@ def progress_mark(run: Run[Any]) -> str:
 def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
     """What `spec` must have to go on with `run`: state keys, and the tools of the open calls."""
     slots, fields = run.slots, spec.state.fields
-    called = {slot.call.tool_name: spec.tools.get(slot.call.tool_name) for slot in slots}
+    tools = {slot.call.tool_name: spec.tools.get(slot.call.tool_name) for slot in slots}
     traits: Json = {
         "tools": {
             name: {"schema": _digest(tool.parameters), "description": tool.description}
             | ({"masked": sorted(tool.masked)} if tool.masked else {})
-            for name, tool in called.items()
+            for name, tool in tools.items()
             if tool is not None
         },
         "state": {name: key.type_name for name, key in fields.items()},
@@ -197,10 +198,10 @@ def mismatches(
         for name, was in agent["tools"].items()
         if name in now and was["schema"] != now[name]
     ]
-    known = ", ".join(spec.state.fields)
+    keys = ", ".join(spec.state.fields)
     was_keys = agent["state"]
     faults += [
-        f"its state has the key {name!r}: {was_keys.get(name)}; this agent has {known}"
+        f"its state has the key {name!r}: {was_keys.get(name)}; this agent has {keys}"
         for name in run["state"]["data"]
         if name not in spec.state.fields
     ]
@@ -225,8 +226,8 @@ def _mismatches_inside(
         name, inner = slot.status.tool_name, slot.status.run
         was = agent.get("agents", {}).get(str(slot.ref.place))
         match run["phase"]["slots"][place]["status"]["run"]:
-            case {"state": {"data": Mapping()}} as stored if is_fingerprint(was):
-                faults = mismatches(spec.agents[name], was, stored, inner.slots)
+            case {"state": {"data": Mapping()}} as data if is_fingerprint(was):
+                faults = mismatches(spec.agents[name], was, data, inner.slots)
                 yield from (f"agent {name!r}: {fault}" for fault in faults)
             case _:
                 yield f"the run of the agent {name!r} in it is damaged"

@@ -141,8 +141,8 @@ class AgentSnapshot:
     @property
     def phase(self) -> Phase:
         """What the run was at: the model's answer, its tool calls, or the end."""
-        stored = self.run.get("phase")  # left out while the model is to answer
-        return Thinking() if stored is None else load(stored, cast(type[Phase], Phase))
+        data = self.run.get("phase")  # left out while the model is to answer
+        return Thinking() if data is None else load(data, cast(type[Phase], Phase))
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -177,7 +177,7 @@ class AgentSnapshot:
             "at": self.at,
             "agent": thaw(self.agent),
             "run": thaw(self.run),
-            "decisions": [one.to_dict() for one in self.decisions],
+            "decisions": [decision.to_dict() for decision in self.decisions],
         }
 
     @classmethod
@@ -189,8 +189,8 @@ class AgentSnapshot:
         """
         try:
             new = passing_snapshot(data)
-            decided = map(ToolExecutionDecision.from_dict, _listed(data, "decisions", []))
-            new = evolve(new, run={**new.run}, decisions=tuple(decided))  # frozen, however deep
+            decisions = map(ToolExecutionDecision.from_dict, _list_in(data, "decisions", []))
+            new = evolve(new, run={**new.run}, decisions=tuple(decisions))  # frozen, however deep
             new.to_json()  # or a number that is too long for any text is found by whoever writes it
         except StoredDataError:
             raise
@@ -232,7 +232,7 @@ def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
         raise StoredDataError(
             "the snapshot is damaged: its run or its agent is not there or not whole"
         )
-    held = tuple(map(key_from_json, _listed(data, "held")))
+    held = tuple(map(key_from_json, _list_in(data, "held")))
     break_point, about_to = data.get("break_point"), data.get("about_to")
     if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
         raise StoredDataError("the snapshot is damaged: 'break_point' or 'about_to' is not there")
@@ -278,12 +278,12 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
         raise SnapshotMismatchError(faults)
     run = run_from_json(spec, snapshot.run)
     # RULE: of less than nothing, limits and budgets would have more left than they give
-    if not all(number >= 0 for _, inner in runs_in(run) for number in _counted(inner)):
+    if not all(number >= 0 for _, inner in runs_in(run) for number in _counts(inner)):
         raise StoredDataError(f"the snapshot of run {run.id!r} counts to less than nothing")
     return run
 
 
-def _counted(run: Run[Any]) -> Iterator[float]:
+def _counts(run: Run[Any]) -> Iterator[float]:
     """What a run knows of how often, and how much."""
     yield from (run.turn, run.cost, run.invalid_answers, run.given_up)
     yield from (*astuple(run.usage), *run.tool_call_counts.values(), *run.calls_inside.values())
@@ -293,21 +293,22 @@ def _counted(run: Run[Any]) -> Iterator[float]:
         yield from (getattr(slot.status, "attempt", 0), *slot.spends.values())
 
 
-def overruled(run: Run[Any], later: Run[Any]) -> list[str]:
+def overrulings(run: Run[Any], later: Run[Any]) -> list[str]:
     """What people have said since of a run that is `later` by now, one sentence for each matter."""
     runs = dict(runs_in(later))
-    found: list[str] = []
+    sentences: list[str] = []
     for path, inner in runs_in(run):
         waiting = {slot.ref: slot.call for slot in inner.slots if not is_settled(slot)}
-        for one in later.decisions:
-            if one.path == path and one.ref in waiting and one not in run.decisions:
-                call, done = waiting[one.ref], one.describe()
-                what = f"the call of {call.tool_name!r} ({call.id})"
-                found.append(f"{what} was {done} in the journal since")
-        kept = [grant.ref for grant in runs[path].grants] if path in runs else []
-        revoked = [grant for grant in inner.grants if path in runs and grant.ref not in kept]
-        found += [f"what was confirmed for {one.call.tool_name!r} was revoked" for one in revoked]
-    return found
+        for record in later.decisions:
+            if record.path == path and record.ref in waiting and record not in run.decisions:
+                call, verdict = waiting[record.ref], record.describe()
+                subject = f"the call of {call.tool_name!r} ({call.id})"
+                sentences.append(f"{subject} was {verdict} in the journal since")
+        refs = [grant.ref for grant in runs[path].grants] if path in runs else []
+        grants = (grant for grant in inner.grants if path in runs and grant.ref not in refs)
+        names = (grant.call.tool_name for grant in grants)
+        sentences += [f"what was confirmed for {name!r} was revoked" for name in names]
+    return sentences
 
 
 def snapshot_from(value: AgentSnapshot | Mapping[str, Any] | str | bytes) -> AgentSnapshot:
@@ -323,10 +324,10 @@ def _call_lines(
     slots: Iterable[Slot], agent: Mapping[str, Any], margin: str = "  "
 ) -> Iterator[str]:
     for slot in slots:
-        seen = masked_call(slot.call, agent).arguments
-        arguments = json.dumps(seen, ensure_ascii=False, default=str)  # a message may hold more
-        kind, why = type(slot.status).__name__, getattr(slot.status, "reason", "")
-        status = STATUS_WORDS.get(kind, kind.lower()) + (f" ({why})" if why else "")
+        visible = masked_call(slot.call, agent).arguments
+        arguments = json.dumps(visible, ensure_ascii=False, default=str)  # a message may hold more
+        kind, reason = type(slot.status).__name__, getattr(slot.status, "reason", "")
+        status = STATUS_WORDS.get(kind, kind.lower()) + (f" ({reason})" if reason else "")
         yield f"{margin}{slot.call.tool_name}({arguments}): {status}"
         if isinstance(slot.status, Delegated):
             inner = agent.get("agents", {}).get(str(slot.ref.place), {})
@@ -335,8 +336,8 @@ def _call_lines(
 
 def masked_call(call: ToolCall, agent: Mapping[str, Any]) -> ToolCall:
     """The call as people may see it."""
-    hidden = agent.get("tools", {}).get(call.tool_name, {}).get("masked", ())
-    return evolve(call, arguments=masked(call.arguments, hidden))
+    names = agent.get("tools", {}).get(call.tool_name, {}).get("masked", ())
+    return evolve(call, arguments=masked(call.arguments, names))
 
 
 def _time(value: object) -> float | None:
@@ -345,7 +346,7 @@ def _time(value: object) -> float | None:
     raise StoredDataError("the snapshot is damaged: 'at' is no time")
 
 
-def _listed(data: Mapping[str, Any], name: str, default: object = None) -> list[Any]:
+def _list_in(data: Mapping[str, Any], name: str, default: object = None) -> list[Any]:
     value = data.get(name, default)
     if not isinstance(value, list):
         raise StoredDataError(f"the snapshot is damaged: '{name}' must be an array")

@@ -25,9 +25,9 @@ def _write_to_json(write: Write) -> dict[str, Any]:
     spec: AgentSpec[Any] | None = AGENT.get()
     if spec is None:
         raise UnstorableError("without an agent a write cannot be stored")
-    declared, types = _types(spec, write.key)
+    hint, types = _types(spec, write.key)
     place = f"a write to {write.key!r}"
-    value = value_to_json(bare(write.held), declared, types, place=place)
+    value = value_to_json(bare(write.held), hint, types, place=place)
     handler = {} if write.handler is None else {"handler": _name_of(spec, write)}
     return {"key": write.key, "value": value, **handler}
 
@@ -38,9 +38,9 @@ def _write_from_json(data: Any, _: object = None) -> Write:
         return Write("", None)
     match data:
         case {"key": str(key), "value": value, **rest} if rest.keys() <= {"handler"}:
-            declared, types = _types(spec, key)
-            read = from_json(value, declared, types, place=f"a write to {key!r}")
-            return Write(key, read, _handler(spec, key, rest["handler"]) if rest else None)
+            hint, types = _types(spec, key)
+            value = from_json(value, hint, types, place=f"a write to {key!r}")
+            return Write(key, value, _handler(spec, key, rest["handler"]) if rest else None)
         case _:
             raise StoredDataError("a write has a key, a value and perhaps a handler")
 
@@ -48,18 +48,18 @@ def _write_from_json(data: Any, _: object = None) -> Write:
 def _types(spec: AgentSpec[Any], key: str) -> tuple[Any, list[Any]]:
     """What the key is declared as, and all types that may be mentioned."""
     fields = spec.state.fields
-    return fields[key].type if key in fields else Any, [one.type for one in fields.values()]
+    return fields[key].type if key in fields else Any, [item.type for item in fields.values()]
 
 
 def _handler(spec: AgentSpec[Any], key: str, name: object) -> Handler[Any, Any]:
-    handler = _named(spec, key).get(str(name))
+    handler = _handlers(spec, key).get(str(name))
     if handler is None:
         raise StoredDataError(f"this agent has no handler {name!r:.100} for state key {key!r}")
     return handler
 
 
 def _name_of(spec: AgentSpec[Any], write: Write) -> str:
-    for name, handler in _named(spec, write.key).items():
+    for name, handler in _handlers(spec, write.key).items():
         if handler is write.handler:
             return name
     raise UnstorableError(
@@ -68,16 +68,16 @@ def _name_of(spec: AgentSpec[Any], write: Write) -> str:
     )
 
 
-def _named(spec: AgentSpec[Any], key: str) -> dict[str, Handler[Any, Any]]:
+def _handlers(spec: AgentSpec[Any], key: str) -> dict[str, Handler[Any, Any]]:
     """Every handler that may merge into `key`, by a name that is the same in every process."""
-    found: dict[str, Handler[Any, Any]] = dict(HANDLERS)
+    handlers: dict[str, Handler[Any, Any]] = dict(HANDLERS)
     if key in spec.state.fields:
-        found["key"] = spec.state.fields[key].handler
+        handlers["key"] = spec.state.fields[key].handler
     for tool in spec.tools.values():
         for output in tool.outputs:
             if output.key == key and output.handler is not None:
-                found[f"tool {tool.name}"] = output.handler
-    return found
+                handlers[f"tool {tool.name}"] = output.handler
+    return handlers
 
 
 def _state_from_json(data: Any, _: object = None) -> Any:

@@ -27,7 +27,7 @@ def with_defaults(call: ToolCall, tool: Tool) -> dict[str, Any]:
     without a form in JSON is shown as the name of its type.
     """
     own = tool.defaults.items()
-    return _filled(call, tool) | {name: x for name, x in own if name not in call.arguments}
+    return _fill(call, tool) | {name: x for name, x in own if name not in call.arguments}
 
 
 def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
@@ -35,13 +35,13 @@ def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
 
     They are those of the call where the tool has no `has_schema_defaults`.
     """
-    left = tool.defaults.keys() - call.arguments.keys()
-    return {name: x for name, x in _filled(call, tool).items() if name not in left}
+    names = tool.defaults.keys() - call.arguments.keys()
+    return {name: x for name, x in _fill(call, tool).items() if name not in names}
 
 
-def _filled(call: ToolCall, tool: Tool) -> dict[str, Any]:
+def _fill(call: ToolCall, tool: Tool) -> dict[str, Any]:
     schema = tool.accepted
-    return cast("dict[str, Any]", _Filling(schema).filled(thaw(call.arguments), schema))
+    return cast("dict[str, Any]", _Filling(schema).fill(thaw(call.arguments), schema))
 
 
 class _Filling:
@@ -51,27 +51,27 @@ class _Filling:
         self._root = root
         self._tests: dict[int, Validator] = {}
 
-    def filled(self, value: Any, schema: Any) -> Any:
+    def fill(self, value: Any, schema: Any) -> Any:
         match schema, value:
             case {"$ref": str(name)}, _:
-                from detent.core.schema.validation import resolved  # loaded with what refers
+                from detent.core.schema.validation import resolve  # loaded with what refers
 
-                return self.filled(value, resolved(name, self._root))
+                return self.fill(value, resolve(name, self._root))
             case {"anyOf": [*kinds]} | {"oneOf": [*kinds]}, dict() | list():
                 if len(kinds) > 1:  # it is read as the first that it fits
-                    kinds = [one for one in kinds if self._fits(value, one)]
-                return self.filled(value, kinds[0]) if kinds else value
+                    kinds = [kind for kind in kinds if self._fits(value, kind)]
+                return self.fill(value, kinds[0]) if kinds else value
             case {"properties": Mapping() as parts}, dict():
-                rest = schema.get("additionalProperties")
-                said = {n: self.filled(x, parts.get(n, rest)) for n, x in value.items()}
-                left = (n for n, part in parts.items() if "default" in part and n not in said)
-                return said | {n: thaw(parts[n]["default"]) for n in left}
+                extra = schema.get("additionalProperties")
+                items = {n: self.fill(x, parts.get(n, extra)) for n, x in value.items()}
+                names = (n for n, part in parts.items() if "default" in part and n not in items)
+                return items | {n: thaw(parts[n]["default"]) for n in names}
             case {"additionalProperties": part}, dict():
-                return {n: self.filled(item, part) for n, item in value.items()}
+                return {n: self.fill(item, part) for n, item in value.items()}
             case {"prefixItems": [*parts]}, list():
-                return [*map(self.filled, value, parts), *value[len(parts) :]]
+                return [*map(self.fill, value, parts), *value[len(parts) :]]
             case {"items": part}, list():
-                return [self.filled(item, part) for item in value]
+                return [self.fill(item, part) for item in value]
             case _:
                 return value
 
@@ -80,6 +80,6 @@ class _Filling:
 
         test = self._tests.get(id(option))
         if test is None:
-            named = {key: self._root[key] for key in DEFINITIONS if key in self._root}
-            test = self._tests[id(option)] = Validator({**named, **option})
+            definitions = {key: self._root[key] for key in DEFINITIONS if key in self._root}
+            test = self._tests[id(option)] = Validator({**definitions, **option})
         return test.fits_json(value)

@@ -20,7 +20,7 @@ from detent.core.tools import wording
 from detent.core.tools.defaults import arguments_to_run, with_defaults
 from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.masking import masked
-from detent.core.tools.redaction import all_without_secrets, redacted, without_secrets
+from detent.core.tools.redaction import all_without_secrets, redact, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
 from detent.core.tools.tool import Tool
 from detent.core.values.fast_values import fast_init
@@ -54,12 +54,12 @@ class Invocation:
     idempotency_key: IdempotencyKey = NO_KEY
     epoch: int = 0
 
-    def _opened(self) -> PendingWrites:
+    def _open_state(self) -> PendingWrites:
         has_state = self.tool.signature.state is not None
         return PendingWrites(self.state) if has_state else NOTHING_WRITTEN
 
     _pending: PendingWrites = field(
-        init=False, eq=False, repr=False, default=Factory(_opened, takes_self=True)
+        init=False, eq=False, repr=False, default=Factory(_open_state, takes_self=True)
     )
 
     def arguments(self) -> dict[str, object]:
@@ -69,10 +69,10 @@ class Invocation:
             ConversionError: a class refuses what the model sent.
             MissingInputError: the state has nothing for a parameter that needs it.
         """
-        filled = self._converted()
+        arguments = self._convert()
         for item in self.tool.inputs:
             if self.state.holds(item.key):
-                filled[item.parameter] = self.state.read(item.key)
+                arguments[item.parameter] = self.state.read(item.key)
             elif item.declared is not None or item.parameter in self.tool.signature.required:
                 raise MissingInputError(
                     f"it needs {item.parameter!r}, which is taken from the state key {item.key!r}, "
@@ -80,16 +80,16 @@ class Invocation:
                 )
         signature = self.tool.signature
         if signature.lent:
-            left = signature.lent.keys() - filled.keys()
-            filled |= {name: deepcopy(signature.lent[name]) for name in left}
+            names = signature.lent.keys() - arguments.keys()
+            arguments |= {name: deepcopy(signature.lent[name]) for name in names}
         if signature.keys:
-            filled |= dict.fromkeys(signature.keys, self.idempotency_key)
+            arguments |= dict.fromkeys(signature.keys, self.idempotency_key)
         if signature.tokens:
-            filled |= dict.fromkeys(signature.tokens, FencingToken(self.epoch))
-        wanted = signature.state
-        if wanted is not None:
-            filled[wanted.name] = live_state(self._pending, wanted.kind)
-        return filled
+            arguments |= dict.fromkeys(signature.tokens, FencingToken(self.epoch))
+        parameter = signature.state
+        if parameter is not None:
+            arguments[parameter.name] = live_state(self._pending, parameter.kind)
+        return arguments
 
     def result(self, value: object) -> ToolResult:
         """What the function's result means, with what the function has written to its state.
@@ -98,48 +98,48 @@ class Invocation:
             ResultError: the result could not be converted.
         """
         result = result_of(self.tool, value)
-        written = self.end()
-        return evolve(result, writes=(*written, *result.writes)) if written else result
+        writes = self.end()
+        return evolve(result, writes=(*writes, *result.writes)) if writes else result
 
     def fault(self, error: BaseException) -> ToolFault:
         """What the model is told of `error`, without any value that came from the state."""
         self.end()
-        return self._fault(error, self._told(error)).because(error)
+        return self._fault(error, self._message(error)).because(error)
 
     def unknown(self, error: BaseException) -> ToolFault:
         """That `error` came of looking up how the call went, told as by `fault`."""
-        text = wording.lookup_failed(self._told(error))
+        text = wording.lookup_failed(self._message(error))
         return ToolFault("unknown_outcome", text).because(error)
 
-    def _fault(self, error: BaseException, told: str) -> ToolFault:
+    def _fault(self, error: BaseException, message: str) -> ToolFault:
         name = self.tool.name
         match error:
             case ConversionError():
-                return ToolFault("invalid_arguments", wording.tool_not_run(name, told))
+                return ToolFault("invalid_arguments", wording.tool_not_run(name, message))
             case MissingInputError():
-                return ToolFault("missing_input", wording.tool_not_run(name, told))
+                return ToolFault("missing_input", wording.tool_not_run(name, message))
             case ResultError():
-                return ToolFault("bad_result", told)
+                return ToolFault("bad_result", message)
             case OutcomeUnknownError():
-                return ToolFault("unknown_outcome", told or wording.OUTCOME_UNKNOWN)
+                return ToolFault("unknown_outcome", message or wording.OUTCOME_UNKNOWN)
             case _:
-                shown = masked(self.call.arguments, self.tool.masked)
+                arguments = masked(self.call.arguments, self.tool.masked)
                 retryable = isinstance(error, self.tool.retries.on)
-                return ToolFault("raised", wording.tool_raised(name, shown, told), retryable)
+                return ToolFault("raised", wording.tool_raised(name, arguments, message), retryable)
 
     def unmerged(self, error: StateError) -> ToolFault:
         """What the model is told when the state does not take the result."""
-        told = self._redacted(str(error))
-        text = wording.result_not_stored(self.tool.name, told)
+        message = self._redact(str(error))
+        text = wording.result_not_stored(self.tool.name, message)
         return ToolFault("unmergeable", text).because(error)
 
     def end(self) -> tuple[Write, ...]:
         """What the function has written to its state; nothing that it writes from now on counts."""
         return () if self._pending is NOTHING_WRITTEN else self._pending.end()
 
-    def _converted(self) -> dict[str, object]:
+    def _convert(self) -> dict[str, object]:
         faults: list[str] = []
-        converted: dict[str, object] = {}
+        values: dict[str, object] = {}
         readers = self.tool.readers
         call = without_hidden(self.call, self.tool) if self.tool.hidden else self.call
         whole: Mapping[str, object] = call.arguments
@@ -147,24 +147,24 @@ class Invocation:
             whole = arguments_to_run(call, self.tool)
         for name, value in whole.items():
             try:
-                converted[name] = readers.get(name, as_it_is)(value, name)
+                values[name] = readers.get(name, as_it_is)(value, name)
             except ConversionError as error:
                 faults += error.faults
         if faults:
             raise ConversionError(faults)
-        return converted
+        return values
 
-    def _told(self, error: BaseException) -> str:
+    def _message(self, error: BaseException) -> str:
         if isinstance(error, BaseExceptionGroup):
-            return "; ".join(map(self._told, error.exceptions))
+            return "; ".join(map(self._message, error.exceptions))
         try:
-            text = self._redacted(str(error))
+            text = self._redact(str(error))
         except Exception:  # noqa: BLE001 - a broken __str__ must not hide what was raised
             text = "it cannot be shown"
-        ours = isinstance(error, _OURS)
-        return text if ours else f"{type(error).__name__}: {text}".removesuffix(": ")
+        is_own = isinstance(error, _OURS)
+        return text if is_own else f"{type(error).__name__}: {text}".removesuffix(": ")
 
-    def _redacted(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         """The text without what the state holds under the keys that the tool reads or writes.
 
         The messages are no secret: the model has written or read them.
@@ -172,15 +172,15 @@ class Invocation:
         keys = {item.key for item in self.tool.inputs} | {item.key for item in self.tool.outputs}
         if self.tool.signature.state is not None:
             keys |= self.state.fields.keys()
-        held = {
+        inputs = {
             key: self.state.read(key)
             for key in sorted(keys - {"messages"})
             if self.state.holds(key)
         }
-        sent = with_defaults(self.call, self.tool)
-        known = {name: value for name, value in sent.items() if name not in self.tool.masked}
-        text = without_secrets(text, sent, self.tool.masked)
-        return redacted(text, held, known=known)
+        arguments = with_defaults(self.call, self.tool)
+        visible = {name: value for name, value in arguments.items() if name not in self.tool.masked}
+        text = without_secrets(text, arguments, self.tool.masked)
+        return redact(text, inputs, known=visible)
 
 
 def check_arguments(call: ToolCall, tool: Tool) -> Result[bool, ToolFault]:
@@ -204,17 +204,17 @@ def without_hidden(call: ToolCall, tool: Tool) -> ToolCall:
     """The call without what the model sent for parameters that the state fills."""
     if tool.hidden.isdisjoint(call.arguments):
         return call
-    kept = {name: value for name, value in call.arguments.items() if name not in tool.hidden}
-    return evolve(call, arguments=kept)
+    arguments = {name: value for name, value in call.arguments.items() if name not in tool.hidden}
+    return evolve(call, arguments=arguments)
 
 
 def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
     """One sentence for each way in which the call's arguments are not what the tool takes."""
     if call.unreadable is not None:
         # RULE: where a secret begins and ends in what cannot be read, nobody knows
-        why = "it is not shown, as some are secret" if tool.masked else call.unreadable
-        return [wording.arguments_unreadable(why)]
+        reason = "it is not shown, as some are secret" if tool.masked else call.unreadable
+        return [wording.arguments_unreadable(reason)]
     if tool.fits(call.arguments):
         return []
-    found = faults(call.arguments, tool.spec.parameters)
-    return all_without_secrets(found, call.arguments, tool.masked)
+    messages = faults(call.arguments, tool.spec.parameters)
+    return all_without_secrets(messages, call.arguments, tool.masked)

@@ -38,7 +38,7 @@ def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str
 
 
 def masked_in(
-    declared: Mapping[str, Any],
+    hints: Mapping[str, Any],
     parameters: Mapping[str, Any],
     defaults: Mapping[str, object] = FrozenDict(),
 ) -> frozenset[str]:
@@ -46,7 +46,7 @@ def masked_in(
 
     A mark on those that the schema does not name is one on "".
     """
-    by_type = {name for name, kind in declared.items() if _is_marked(kind, ())}
+    by_type = {name for name, kind in hints.items() if _is_marked(kind, ())}
     by_default = {name for name, value in defaults.items() if _is_marked(type(value), ())}
     properties: Iterable[tuple[str, object]] = parameters.get("properties", {}).items()
     if not PLAIN.issuperset(parameters):
@@ -61,10 +61,10 @@ def _is_marked(kind: Any, around: tuple[object, ...]) -> bool:
     parts = get_args(kind)
     if get_origin(kind) is Annotated:
         return any(map(_is_mark, parts[1:])) or _is_marked(parts[0], around)
-    known = get_origin(kind) or class_of(kind)
-    if known not in around:
-        around = (*around, known)
-        parts += _parts_of(known)
+    origin = get_origin(kind) or class_of(kind)
+    if origin not in around:
+        around = (*around, origin)
+        parts += _parts_of(origin)
     return any(_is_marked(part, around) for part in parts)
 
 
@@ -82,10 +82,10 @@ def _parts_of(kind: Any) -> tuple[Any, ...]:
         return (kind.__value__,)
     fields: Mapping[str, Any] | None = getattr(kind, "__pydantic_fields__", None)
     if fields is not None:
-        noted = tuple(Annotated[(one.annotation, None, *one.metadata)] for one in fields.values())
+        hints = tuple(Annotated[(one.annotation, None, *one.metadata)] for one in fields.values())
         with suppress(NameError):
-            noted += tuple(get_type_hints(kind, include_extras=True).values())
-        return noted
+            hints += tuple(get_type_hints(kind, include_extras=True).values())
+        return hints
     if not (hasattr(kind, "__required_keys__") or _is_record(kind)):  # the first: a TypedDict
         return ()
     try:
@@ -100,7 +100,7 @@ def _is_record(kind: Any) -> bool:
 
 def _is_write_only(schema: object, root: Mapping[str, Any]) -> bool:
     """Whether a schema says so, or anything in it, or behind a reference that stands in it."""
-    seen: set[str] = set()
+    names: set[str] = set()
     ahead = [schema]
     while ahead:
         match ahead.pop():
@@ -109,10 +109,10 @@ def _is_write_only(schema: object, root: Mapping[str, Any]) -> bool:
             case Mapping() as part:
                 ahead += part.values()
                 name = part.get("$ref")
-                if isinstance(name, str) and name not in seen:
+                if isinstance(name, str) and name not in names:
                     from detent.core.schema.accepted_keywords import target_of  # where it is needed
 
-                    seen.add(name)
+                    names.add(name)
                     # one in a default or an example is none, and leads nowhere
                     ahead.append(target_of(name, root))
             case list() | tuple() as parts:

@@ -73,22 +73,22 @@ class Part(NamedTuple):
     is_apart: bool = False
 
 
-def redacted(text: str, values: Mapping[str, object], *, known: object) -> str:
+def redact(text: str, values: Mapping[str, object], *, known: object) -> str:
     """`text` with every one of `values`, and every part of one, replaced by its name.
 
     What the reader knows already, because he wrote the whole of it in `known`, stays.
 
-    >>> redacted("no user 'Alice'", {"user_name": "Alice"}, known={})
+    >>> redact("no user 'Alice'", {"user_name": "Alice"}, known={})
     "no user '<user_name>'"
     """
-    read = text[:READ]
-    kept = sorted(_found(_named({"": known}), read))
-    starts, reach = [one[0] for one in kept], list(accumulate((one[1] for one in kept), max))
+    head = text[:READ]
+    spans = sorted(_find(_parts_by_name({"": known}), head))
+    starts, reach = [span[0] for span in spans], list(accumulate((span[1] for span in spans), max))
     return _without(
         text,
         (
             span
-            for span in _found(_named(values), read)
+            for span in _find(_parts_by_name(values), head)
             if not (place := bisect(starts, span[0])) or reach[place - 1] < span[1]
         ),
     )
@@ -99,13 +99,13 @@ def without_secrets(text: str, arguments: Mapping[str, object], names: Collectio
     secrets = {name: arguments[name] for name in names if name in arguments}
     if not secrets:
         return text
-    parts, named = dict[Part, str](), _named(secrets)
-    if sum(len(part.text) for part in named) > MOST:
+    parts, names_of = dict[Part, str](), _parts_by_name(secrets)
+    if sum(len(part.text) for part in names_of) > MOST:
         return f"(withheld: it may say {', '.join(f'<{name}>' for name in secrets)})"
-    for part, name in named.items():
-        for other in (part.text,) if part.is_apart else _disguised(part.text):
-            parts.setdefault(Part(other.translate(ALIKE), part.is_apart), name)
-    return _without(text, _found(parts, text[:READ].translate(ALIKE), SECRET))
+    for part, name in names_of.items():
+        for form in (part.text,) if part.is_apart else _disguises(part.text):
+            parts.setdefault(Part(form.translate(ALIKE), part.is_apart), name)
+    return _without(text, _find(parts, text[:READ].translate(ALIKE), SECRET))
 
 
 def all_without_secrets(
@@ -119,23 +119,23 @@ def _without(text: str, spans: Iterator[Span]) -> str:
     """The text with names in place of what stands at `spans`, and no longer than is told."""
     most = len(text) if len(text) <= READ else TOLD
     pieces: list[str] = []
-    at = 0
+    place = 0
     # The longest of those that start together comes first, and all that overlap go as one: else
     # the end of a value would stay behind where another one begins in the middle of it.
-    told = (span for span in spans if span[0] < most)
-    for start, end, name in sorted(told, key=_first_and_longest):
-        if at <= start:
-            pieces += (text[at:start], f"<{name}>")
-        at = max(at, end)
-    left = len(text) - most
-    return "".join((*pieces, text[at:most], f"… ({left} more characters)" if left else ""))
+    spans = (span for span in spans if span[0] < most)
+    for start, end, name in sorted(spans, key=_first_and_longest):
+        if place <= start:
+            pieces += (text[place:start], f"<{name}>")
+        place = max(place, end)
+    rest = len(text) - most
+    return "".join((*pieces, text[place:most], f"… ({rest} more characters)" if rest else ""))
 
 
 def _first_and_longest(span: Span) -> tuple[int, int]:
     return span[0], -span[1]
 
 
-def _named(values: Mapping[str, object]) -> dict[Part, str]:
+def _parts_by_name(values: Mapping[str, object]) -> dict[Part, str]:
     """The parts of values, each with the name of the first that has it."""
     parts: dict[Part, str] = {}
     for name, value in values.items():
@@ -144,7 +144,7 @@ def _named(values: Mapping[str, object]) -> dict[Part, str]:
     return parts
 
 
-def _found(parts: Mapping[Part, str], text: str, piece: int = LONG) -> Iterator[Span]:
+def _find(parts: Mapping[Part, str], text: str, piece: int = LONG) -> Iterator[Span]:
     """Where parts stand in a text; those that are longer than a piece by pieces."""
     tokens: dict[tuple[str, ...], str] = {}
     whole, long = dict[int, dict[str, str]](), dict[str, str]()
@@ -158,11 +158,11 @@ def _found(parts: Mapping[Part, str], text: str, piece: int = LONG) -> Iterator[
     if long:
         whole[piece] = _pieces(long, text, piece) | whole.get(piece, {})
     yield from _alone(tokens, text)
-    for size, wanted in whole.items():
-        begins = bytes(map(wanted.__contains__, _windows(text, size))) if wanted else b""
+    for size, names in whole.items():
+        begins = bytes(map(names.__contains__, _windows(text, size))) if names else b""
         # what overlaps is one span
         for run in re.finditer(b"\1(?:\0{0,%d}\1)*+" % max(size - 2, 0), begins):
-            yield run.start(), run.end() - 1 + size, wanted[text[run.start() : run.start() + size]]
+            yield run.start(), run.end() - 1 + size, names[text[run.start() : run.start() + size]]
 
 
 def _pieces(texts: Mapping[str, str], text: str, size: int) -> dict[str, str]:
@@ -173,16 +173,16 @@ def _pieces(texts: Mapping[str, str], text: str, size: int) -> dict[str, str]:
     """
     half = size // 2
     blocks, windows = set(_windows(text, half)), set(_windows(text, size))
-    wanted: dict[str, str] = {}
+    names: dict[str, str] = {}
     for literal, name in texts.items():
         around = {  # a set, as what repeats itself has the same again and again
-            literal[max(at - half, 0) : at + size]
-            for at in range(0, len(literal) - half + 1, half)
-            if literal[at : at + half] in blocks
+            literal[max(start - half, 0) : start + size]
+            for start in range(0, len(literal) - half + 1, half)
+            if literal[start : start + half] in blocks
         }
         pieces = (window for place in around for window in _windows(place, size))
-        wanted |= dict.fromkeys(filter(windows.__contains__, pieces), name)
-    return wanted
+        names |= dict.fromkeys(filter(windows.__contains__, pieces), name)
+    return names
 
 
 def _windows(text: str, size: int) -> Iterator[str]:
@@ -205,19 +205,19 @@ def _alone(texts: Mapping[tuple[str, ...], str], text: str) -> Iterator[Span]:
                 yield starts[place], starts[place + count], texts[window]
 
 
-def _disguised(text: str) -> Iterator[str]:
+def _disguises(text: str) -> Iterator[str]:
     """A secret in the forms in which others may repeat it."""
     data = text.encode(errors="replace")
     yield from (text, text.strip(), escape(text), data.hex(), repr(data)[2:-1])
     for form in ("NFC", "NFD"):
         yield "".join(normalize(form, piece) for piece in STRETCH.findall(text))
-    yield from _encoded(data, 6, b64encode)
-    yield from _encoded(data, 5, b32encode)
+    yield from _encodings(data, 6, b64encode)
+    yield from _encodings(data, 5, b32encode)
     if len(text) > SHORT:
         yield from (text[::-1], " ".join(text), "-".join(text))
 
 
-def _encoded(data: bytes, bits: int, encode: Callable[[bytes], bytes]) -> Iterator[str]:
+def _encodings(data: bytes, bits: int, encode: Callable[[bytes], bytes]) -> Iterator[str]:
     """Letters of so many bits each, which are others behind a name, as in "Basic"."""
     for shift in range(bits if bits % 2 else bits // 2):
         size = shift + len(data)
@@ -239,14 +239,14 @@ def _parts(value: object, around: tuple[object, ...] = ()) -> Iterator[Part]:
                 yield from (Part(quote(value, safe, errors="replace")) for safe in ("", "/"))
                 yield Part(quote_plus(value, errors="replace"))
     elif isinstance(value, int | float) and not isinstance(value, Enum):
-        yield from (Part(form, is_apart=True) for form in _printed(value))
+        yield from (Part(form, is_apart=True) for form in _prints(value))
     elif isinstance(value, bytes):
         yield from _parts(value.decode(errors="replace"))
         yield from map(Part, (repr(value)[2:-1], b64encode(value).decode()) if value else ())
     elif isinstance(value, Mapping | Sequence | AbstractSet) or field_names(type(value)):
         yield from (part for item in _inside(value) for part in _parts(item, (*around, value)))
     else:
-        yield from map(Part, _printed(value))
+        yield from map(Part, _prints(value))
         yield from (part for item in _inside(value) for part in _parts(item, (*around, value)))
 
 
@@ -267,7 +267,7 @@ def _inside(value: object) -> Iterator[object]:
         yield from (getattr(value, name) for name in slots if hasattr(value, name))
 
 
-def _printed(value: object) -> Iterator[str]:
+def _prints(value: object) -> Iterator[str]:
     """How a value prints itself; it may fail to."""
     for form in (str, repr, lambda moment: moment.isoformat()):
         try:

@@ -103,17 +103,17 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         _require_whole(value)
         # all of them or none: what the model is told and what the state holds must agree
         content = _content(tool, value, warnings)
-        stored = [*_stored(tool, value, warnings), *writes]
+        writes = (*_writes(tool, value, warnings), *writes)
     except Exception as error:
         text = wording.result_unusable(tool.name, f"{type(error).__name__}: {error}")
         raise ResultError(text) from error
-    return ToolResult(content, tuple(stored), tuple(warnings))
+    return ToolResult(content, writes, tuple(warnings))
 
 
-def text_of(value: object, printed: list[str] | None = None) -> str:
+def text_of(value: object, kinds: list[str] | None = None) -> str:
     """A value as a model reads it: a string as it is, all else as JSON, or as Python prints it.
 
-    `printed` gets the name of the type where it is the last.
+    `kinds` gets the name of the type where it is the last.
     """
     if type(value) is int:  # as JSON has it, and in a tenth of the time (0.1 µs of 1.4)
         return str(value)
@@ -126,8 +126,8 @@ def text_of(value: object, printed: list[str] | None = None) -> str:
         with suppress(TypeError, ValueError, RecursionError):
             return _in_json(_json(value))
         kind = type(value)
-        if printed is not None:
-            printed.append(kind.__name__)
+        if kinds is not None:
+            kinds.append(kind.__name__)
         if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
             return f"<{kind.__name__}>"  # its address says nothing, and differs in every process
         return str(value)
@@ -157,7 +157,7 @@ def _content(tool: Tool, value: object, warnings: list[str]) -> str | tuple[Resu
     rules = tool.text_rules
     if not isinstance(rules, TextRule):
         parts = {name: _part_for_model(tool, rule, value, warnings) for name, rule in rules.items()}
-        return _told(tool, parts, warnings)
+        return _message(tool, parts, warnings)
     part = _part_for_model(tool, rules, value, warnings)
     if type(part) in SCALARS and not rules.raw:
         return text_of(part)
@@ -167,13 +167,13 @@ def _content(tool: Tool, value: object, warnings: list[str]) -> str | tuple[Resu
         return tuple(part)
     if rules.raw and not isinstance(part, str):
         raise TypeError(f"a raw result is text or content parts, not {type(part).__name__}")
-    return _told(tool, part, warnings)
+    return _message(tool, part, warnings)
 
 
-def _told(tool: Tool, value: object, warnings: list[str]) -> str:
-    printed: list[str] = []
-    text = text_of(value, printed)
-    for name in printed:
+def _message(tool: Tool, value: object, warnings: list[str]) -> str:
+    kinds: list[str] = []
+    text = text_of(value, kinds)
+    for name in kinds:
         warnings.append(
             f"the result of tool {tool.name!r} is no JSON: the model reads how Python prints a "
             f"{name}; return a text, a dict or a dataclass, or say "
@@ -200,7 +200,7 @@ def _require_whole(value: object) -> None:
         raise TypeError(f"a tool returns all at once, as a list, and not a {name} that yields it")
 
 
-def _stored(tool: Tool, value: object, warnings: list[str]) -> Iterator[Write]:
+def _writes(tool: Tool, value: object, warnings: list[str]) -> Iterator[Write]:
     """The writes of the parts that there are; `warnings` gets a sentence about each other one."""
     for output in tool.outputs:
         source = output.source
@@ -211,16 +211,16 @@ def _stored(tool: Tool, value: object, warnings: list[str]) -> Iterator[Write]:
         elif (part := _part(value, source)) is not MISSING:
             yield Write(output.key, part, output.handler)
         else:
-            lacked = f"the result of tool {tool.name!r} has no {source!r}"
-            warnings.append(f"{lacked} for state key {output.key!r}")
+            lack = f"the result of tool {tool.name!r} has no {source!r}"
+            warnings.append(f"{lack} for state key {output.key!r}")
 
 
 def _part(value: Any, source: str) -> object:
     """The key of a dict, or the attribute of an object, that is called `source`."""
     if type(value) is dict or isinstance(value, Mapping):  # to ask an ABC takes long
         return value.get(source, MISSING)
-    found = getattr(value, source, MISSING) if _has_parts(value) else MISSING
-    return MISSING if isroutine(found) else found
+    part = getattr(value, source, MISSING) if _has_parts(value) else MISSING
+    return MISSING if isroutine(part) else part
 
 
 def _has_parts(value: object) -> bool:

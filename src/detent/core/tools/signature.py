@@ -76,31 +76,32 @@ def signature_of(function: ToolFunction) -> Signature:
     if inspect.isbuiltin(function):
         return Signature(is_open=True)
     hints = hints_of(function)
-    taken = parameters_in(function)
-    named = [item for item in taken if item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)]
-    declared = FrozenDict({item.name: declared_type(item, hints) for item in named})
+    parameters = parameters_in(function)
+    open_kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    items = [item for item in parameters if item.kind not in open_kinds]
+    kinds = FrozenDict({item.name: declared_type(item, hints) for item in items})
     defaults = {
         item.name: item.default
-        for item in named
+        for item in items
         if item.default is not item.empty and not isinstance(item.default, Injected)
     }
     lent = {name: value for name, value in defaults.items() if type(value) not in ATOMS}
     lent = {name: own for name, value in lent.items() if (own := _own_copy(value)) is not None}
     return Signature(
-        declared=declared,
-        required=frozenset(item.name for item in named if item.default is item.empty),
+        declared=kinds,
+        required=frozenset(item.name for item in items if item.default is item.empty),
         defaults=FrozenDict(defaults | lent),
         lent=FrozenDict(lent),
         returns=_returns(function, hints),
         inputs=tuple(
             Input(item.default.key.name, item.name, item.default.key)
-            for item in named
+            for item in items
             if isinstance(item.default, Injected)
         ),
-        state=_state_parameter(function, declared),
-        keys=tuple(name for name, kind in declared.items() if kind is IdempotencyKey),
-        tokens=tuple(name for name, kind in declared.items() if kind is FencingToken),
-        is_open=any(item.kind is item.VAR_KEYWORD for item in taken),
+        state=_state_parameter(function, kinds),
+        keys=tuple(name for name, kind in kinds.items() if kind is IdempotencyKey),
+        tokens=tuple(name for name, kind in kinds.items() if kind is FencingToken),
+        is_open=any(item.kind is item.VAR_KEYWORD for item in parameters),
         is_async=_is_any(function, inspect.iscoroutinefunction),
         yields=_is_any(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction),
     )
@@ -123,41 +124,39 @@ def _own_copy(value: object) -> object | None:
 
 def name_of(function: ToolFunction) -> str:
     """What a function is called; an object that can be called, by its class."""
-    named = function.func if isinstance(function, partial) else function
-    return str(getattr(named, "__name__", type(named).__name__))
+    inner = function.func if isinstance(function, partial) else function
+    return str(getattr(inner, "__name__", type(inner).__name__))
 
 
-def state_kind(declared: Any) -> type[BaseState] | None:
+def state_kind(hint: Any) -> type[BaseState] | None:
     """The kind of state that a parameter asks for: a state class, optional or not."""
     # A union of two state classes is none: it would be unclear which keys the function needs.
-    kind = sole_type(declared)
+    kind = sole_type(hint)
     return kind if isinstance(kind, type) and issubclass(kind, BaseState) else None
 
 
-def _state_parameter(
-    function: ToolFunction, declared: Mapping[str, object]
-) -> StateParameter | None:
-    found = [
+def _state_parameter(function: ToolFunction, hints: Mapping[str, object]) -> StateParameter | None:
+    parameters = [
         StateParameter(name, kind)
-        for name, hint in declared.items()
+        for name, hint in hints.items()
         if (kind := state_kind(hint)) is not None
     ]
-    if len(found) > 1:
-        names = " and ".join(repr(item.name) for item in found)
+    if len(parameters) > 1:
+        names = " and ".join(repr(item.name) for item in parameters)
         raise ToolDefinitionError(
             f"function {name_of(function)!r}: one parameter may get the state, not {names}"
         )
-    return found[0] if found else None
+    return parameters[0] if parameters else None
 
 
 def _returns(function: ToolFunction, hints: Mapping[str, Any]) -> Any:
-    declared = getattr(function, OUTPUT_TYPES, None)
-    return hints.get("return", Any) if declared is None else TypedDict("Outputs", declared)  # type: ignore[operator]  # made at run time
+    types = getattr(function, OUTPUT_TYPES, None)
+    return TypedDict("Outputs", types) if types is not None else hints.get("return", Any)  # type: ignore[operator]  # made at run time
 
 
 def _is_any(function: ToolFunction, *kinds: Callable[[object], bool]) -> bool:
     """Whether calling the function calls one of these kinds."""
-    return any(kind(one) for kind in kinds for one in (function, annotated_function(function)))
+    return any(kind(form) for kind in kinds for form in (function, annotated_function(function)))
 
 
 def annotated_function(function: ToolFunction) -> ToolFunction:
@@ -171,14 +170,14 @@ def annotated_function(function: ToolFunction) -> ToolFunction:
 
 def parameters_in(function: ToolFunction) -> list[inspect.Parameter]:
     """The parameters of a function, but for those that a partial has bound."""
-    bound = function.keywords if isinstance(function, partial) else {}
+    arguments = function.keywords if isinstance(function, partial) else {}
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as error:
         raise ToolDefinitionError(
             f"function {name_of(function)!r} does not say what it takes; call it in one that does"
         ) from error
-    return [item for item in parameters if item.name not in bound]
+    return [item for item in parameters if item.name not in arguments]
 
 
 def hints_of(function: ToolFunction) -> dict[str, Any]:
@@ -194,10 +193,10 @@ def hints_of(function: ToolFunction) -> dict[str, Any]:
 
 def declared_type(item: inspect.Parameter, hints: Mapping[str, object]) -> Any:
     """The type of a parameter. One that is None by default may be None, whatever it says."""
-    declared: Any = hints.get(item.name, Any)
-    if item.default is not None or declared is Any:
-        return declared
-    if get_origin(declared) is Annotated:
-        kind, *notes = get_args(declared)
+    hint: Any = hints.get(item.name, Any)
+    if item.default is not None or hint is Any:
+        return hint
+    if get_origin(hint) is Annotated:
+        kind, *notes = get_args(hint)
         return Annotated[(Union[kind, None], *notes)]  # noqa: UP007 - not every kind has an operator
-    return Union[declared, None]  # noqa: UP007 - not every kind has an operator
+    return Union[hint, None]  # noqa: UP007 - not every kind has an operator

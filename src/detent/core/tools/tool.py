@@ -20,7 +20,7 @@ from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.masking import masked_in
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.signature import Signature, ToolFunction, signature_of
-from detent.core.tools.version import form_of, hashed, json_of
+from detent.core.tools.version import form_of, hash_of, json_of
 from detent.core.tools.wiring import (
     Input,
     Output,
@@ -49,7 +49,7 @@ class ToolSpec:
     masked: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-def wired(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
+def wiring(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
     """The converter of every field that wires a tool to the state."""
     if value is not None and not isinstance(value, Mapping):
         raise ToolDefinitionError(f"what wires a tool to the state is a dict, got {value!r}")
@@ -66,7 +66,7 @@ def _schema(value: Mapping[str, Any]) -> FrozenDict[str, Any]:
 
 def _labels(value: Iterable[str]) -> tuple[str, ...]:
     labels = () if isinstance(value, str) else tuple(value)
-    if isinstance(value, str) or not all(isinstance(one, str) and one for one in labels):
+    if isinstance(value, str) or not all(isinstance(label, str) and label for label in labels):
         raise ToolDefinitionError(f"labels are a set of texts, got {value!r:.80}")
     return tuple(sorted(set(labels)))
 
@@ -109,9 +109,9 @@ class Tool:
     description: str
     parameters: FrozenDict[str, Any] = field(converter=_schema, repr=False)
     function: ToolFunction = field(repr=False)
-    outputs_to_string: FrozenDict[str, Any] = field(default=None, converter=wired, repr=False)
-    inputs_from_state: FrozenDict[str, str] = field(default=None, converter=wired, repr=False)
-    outputs_to_state: FrozenDict[str, Any] = field(default=None, converter=wired, repr=False)
+    outputs_to_string: FrozenDict[str, Any] = field(default=None, converter=wiring, repr=False)
+    inputs_from_state: FrozenDict[str, str] = field(default=None, converter=wiring, repr=False)
+    outputs_to_state: FrozenDict[str, Any] = field(default=None, converter=wiring, repr=False)
     timeout_s: float | None = field(default=None, kw_only=True, repr=False)
     retries: Retries = field(default=Retries(0), kw_only=True, repr=False, converter=retries_of)
     on_unknown: OnUnknown = field(default="ask", kw_only=True, repr=False)
@@ -165,15 +165,15 @@ class Tool:
     @cached_property
     def version(self) -> str:
         """A digest of all of it that decides what a call does: another one, another tool."""
-        return hashed(*self._parts())
+        return hash_of(*self._parts())
 
     def _parts(self) -> tuple[object, ...]:
         parts = (self.name, self.description, self.parameters, self.function)
-        filled = [(item.key, item.parameter) for item in self.inputs]
+        takes = [(item.key, item.parameter) for item in self.inputs]
         gives = [(item.key, item.source, item.handler) for item in self.outputs]
         own = form_of(self.signature.defaults)  # those of what the state may leave out, too
-        wired = (filled, gives, self.outputs_to_string, own, self.retries.times, self.binds)
-        return (*parts, *wired)
+        wiring = (takes, gives, self.outputs_to_string, own, self.retries.times, self.binds)
+        return (*parts, *wiring)
 
     @cached_property
     def masked(self) -> frozenset[str]:
@@ -186,10 +186,10 @@ class Tool:
         from detent.core.schema.conversion import reader  # loaded with the first tool
 
         readers: dict[str, Reader] = {}
-        for name, declared in self.signature.declared.items():
+        for name, hint in self.signature.declared.items():
             if name not in self.hidden:
                 with suppress(TypeError, NameError):
-                    readers[name] = reader(declared)
+                    readers[name] = reader(hint)
         return FrozenDict(readers)
 
     @cached_property
@@ -200,7 +200,7 @@ class Tool:
         """
         # some providers refuse an object without properties, which JSON Schema allows
         schema = {"type": "object", "properties": {}, **self.parameters}
-        return frozen_mapping(_projected(self, schema) if self.hidden else schema)
+        return frozen_mapping(_project(self, schema) if self.hidden else schema)
 
     @cached_property
     def spec(self) -> ToolSpec:
@@ -221,8 +221,8 @@ class Tool:
 
     def accepts(self, state: Any) -> bool:
         """Whether the function can work on `state`: it wants none, this kind, or string keys."""
-        wanted = self.signature.state
-        return wanted is None or wanted.kind is State or isinstance(state, wanted.kind)
+        parameter = self.signature.state
+        return parameter is None or parameter.kind is State or isinstance(state, parameter.kind)
 
 
 def as_version(tool: T, version: str, **parts: object) -> T:
@@ -230,22 +230,22 @@ def as_version(tool: T, version: str, **parts: object) -> T:
 
     But for some `parts`, by their names.
     """
-    same = copy(tool)  # not evolved: a class of tools may be made in a way of its own
+    twin = copy(tool)  # not evolved: a class of tools may be made in a way of its own
     for name, value in {**parts, "version": version}.items():
-        object.__setattr__(same, name, value)
-    return same
+        object.__setattr__(twin, name, value)
+    return twin
 
 
 def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:
     """The tools by name, in order. Raises ToolDefinitionError when two share a name."""
-    listed = list(tools)
-    counts = Counter(item.name for item in listed)
+    tools = list(tools)
+    counts = Counter(item.name for item in tools)
     if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ToolDefinitionError(
             f"several tools are called {', '.join(map(repr, twice))}; a model knows them by their "
             "names: leave out all but one of each, or rename it, @tool(name='…')"
         )
-    return FrozenDict({item.name: item for item in listed})
+    return FrozenDict({item.name: item for item in tools})
 
 
 def _has_default(schema: object) -> bool:
@@ -263,20 +263,20 @@ def hidden_parameters(signature: Signature, inputs: Iterable[Input]) -> frozense
     )
 
 
-def _projected(tool: Tool, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _project(tool: Tool, schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema without what the state fills."""
     from detent.core.schema.accepted_keywords import schema_faults
     from detent.core.schema.projection import without_properties
 
-    projected = without_properties(schema, tool.hidden)
+    schema = without_properties(schema, tool.hidden)
     # a rule that named a hidden property, as "dependentRequired" does, may have lost its object
-    if faults := schema_faults(projected):
+    if faults := schema_faults(schema):
         names = ", ".join(map(repr, sorted(tool.hidden)))
         raise ToolDefinitionError(
             f"tool {tool.name!r}: without {names}, which the state fills, parameters are no "
             f"schema: {'; '.join(faults)}"
         )
-    return projected
+    return schema
 
 
 def _require_parts(tool: Tool) -> None:
@@ -291,43 +291,43 @@ def _require_parts(tool: Tool) -> None:
         )
     from detent.core.schema.accepted_keywords import schema_faults  # with the first tool
 
-    where = f"tool {tool.name!r}"
+    place = f"tool {tool.name!r}"
     if not callable(tool.function):
-        raise ToolDefinitionError(f"{where}: the function must be callable, got {tool.function!r}")
+        raise ToolDefinitionError(f"{place}: the function must be callable, got {tool.function!r}")
     if tool.parameters.get("type") != "object":
         raise ToolDefinitionError(
-            f"{where}: parameters must be a JSON Schema with 'type': 'object'"
+            f"{place}: parameters must be a JSON Schema with 'type': 'object'"
         )
     if faults := schema_faults(tool.parameters):
-        raise ToolDefinitionError(f"{where}: parameters: {'; '.join(faults)}")
+        raise ToolDefinitionError(f"{place}: parameters: {'; '.join(faults)}")
     if "" in tool.masked:
         raise ToolDefinitionError(
-            f"{where}: parameters: 'writeOnly' stands at properties without a name, which nobody "
+            f"{place}: parameters: 'writeOnly' stands at properties without a name, which nobody "
             "could keep secret; name them under 'properties'"
         )
     if tool.signature.yields:
-        raise ToolDefinitionError(f"{where}: the function yields; a tool returns all at once")
-    _require_bounds(tool, where)
+        raise ToolDefinitionError(f"{place}: the function yields; a tool returns all at once")
+    _require_bounds(tool, place)
 
 
-def _require_bounds(tool: Tool, where: str) -> None:
+def _require_bounds(tool: Tool, place: str) -> None:
     """Raise ToolDefinitionError unless what bounds its calls is what it should be."""
     seconds: object = tool.timeout_s
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if seconds is not None and not (is_number and 0 < cast(float, seconds) < inf):
         raise ToolDefinitionError(
-            f"{where}: timeout_s must be a number of seconds above 0, got {seconds!r}; "
+            f"{place}: timeout_s must be a number of seconds above 0, got {seconds!r}; "
             "None is no limit"
         )
-    if unknown := sorted(set(tool.binds or ()) - {item.parameter for item in tool.inputs}):
+    if names := sorted(set(tool.binds or ()) - {item.parameter for item in tool.inputs}):
         raise ToolDefinitionError(
-            f"{where}: binds names {', '.join(map(repr, unknown))}, which no key of the state fills"
+            f"{place}: binds names {', '.join(map(repr, names))}, which no key of the state fills"
         )
     most: object = tool.max_calls
     if most is not None and not (type(most) is int and most > 0):
-        raise ToolDefinitionError(f"{where}: max_calls must be a number above 0, got {most!r}")
+        raise ToolDefinitionError(f"{place}: max_calls must be a number above 0, got {most!r}")
     if not (callable(tool.on_unknown) or tool.on_unknown in ("ask", "rerun", "fail")):
         raise ToolDefinitionError(
-            f"{where}: on_unknown must be 'ask', 'rerun', 'fail' or a function, got "
+            f"{place}: on_unknown must be 'ask', 'rerun', 'fail' or a function, got "
             f"{tool.on_unknown!r}"
         )

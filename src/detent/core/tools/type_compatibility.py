@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from detent.core.schema.record_fields import PARTLESS, field_names
-from detent.core.schema.type_checks import is_list, type_name, undecorated
+from detent.core.schema.type_checks import bare_type, is_list, type_name
 from detent.core.state.handlers import merge_lists, replace_values
 from detent.core.state.keys import Key
 
@@ -16,27 +16,27 @@ UNKNOWN = Any
 """The type of what cannot be told."""
 
 
-def fits(offered: Any, wanted: Any) -> bool:
-    """Whether a value of type `offered` can be one of type `wanted`. What cannot be told, fits.
+def fits(source: Any, target: Any) -> bool:
+    """Whether a value of type `source` can be one of type `target`. What cannot be told, fits.
 
     >>> fits(int, float), fits(list[str], list[int]), fits(dict, "Forward")
     (True, False, True)
     """
-    offered, wanted = _bare(offered), _bare(wanted)
+    source, target = _bare(source), _bare(target)
     # One option is enough, of both: a misfit is one only when no value could fit.
-    if options := _options(offered):
-        return any(fits(option, wanted) for option in options)
-    if options := _options(wanted):
-        return any(fits(offered, option) for option in options)
-    kind, other = _class_of(offered), _class_of(wanted)
+    if options := _options(source):
+        return any(fits(option, target) for option in options)
+    if options := _options(target):
+        return any(fits(source, option) for option in options)
+    kind, other = _class_of(source), _class_of(target)
     if kind is None or other is None or _is_promoted(kind, other):
         return True
-    if get_origin(offered) is Literal and get_origin(wanted) is Literal:
-        return kind is other and get_args(offered) == get_args(wanted)
+    if get_origin(source) is Literal and get_origin(target) is Literal:
+        return kind is other and get_args(source) == get_args(target)
     # Either way round: what is declared as a base class may well be the class that is wanted.
     if not (_is_kind_of(kind, other) or _is_kind_of(other, kind)):
         return False
-    return _parts_fit(kind, get_args(offered), other, get_args(wanted))
+    return _parts_fit(kind, get_args(source), other, get_args(target))
 
 
 def update_type(key: Key[Any, Any], handler: Callable[[Any, Any], Any] | None) -> Any:
@@ -46,8 +46,8 @@ def update_type(key: Key[Any, Any], handler: Callable[[Any, Any], Any] | None) -
         return key.type
     if merge is not merge_lists:
         return _second_parameter(merge)
-    declared = _bare(key.type)
-    options = get_args(declared) if _is_union(declared) else (declared,)
+    hint = _bare(key.type)
+    options = get_args(hint) if _is_union(hint) else (hint,)
     items = [get_args(_bare(option)) for option in options if is_list(option)]
     if not items or not items[0]:
         return UNKNOWN
@@ -76,24 +76,24 @@ def part_type(returns: Any, source: str) -> Any:
     names = _names(kind)
     if source in names:
         return names[source]
-    if isroutine(found := getattr(kind, source, None)):
+    if isroutine(member := getattr(kind, source, None)):
         raise LookupError(f"{source!r} of {type_name(kind)} is a method")
-    if _has_no_others(kind) and (found is None or issubclass(kind, PARTLESS)):
+    if _has_no_others(kind) and (member is None or issubclass(kind, PARTLESS)):
         raise LookupError(f"{type_name(kind)} has {', '.join(names) or 'no parts'}")
     return UNKNOWN
 
 
 def _part_of_some(options: Sequence[Any], source: str) -> Any:
-    found: list[Any] = []
+    kinds: list[Any] = []
     missing: list[str] = []
     for option in options:
         try:
-            found.append(part_type(option, source))
+            kinds.append(part_type(option, source))
         except LookupError as error:
             missing.append(str(error))
-    if not found:
+    if not kinds:
         raise LookupError("; ".join(missing))
-    return Union[tuple(found)]  # noqa: UP007 - made at run time
+    return Union[tuple(kinds)]  # noqa: UP007 - made at run time
 
 
 def _value_type(arguments: Sequence[Any], source: str) -> Any:
@@ -118,33 +118,33 @@ def _has_no_others(kind: type) -> bool:
     return is_typeddict(kind) or field_names(kind) is not None or issubclass(kind, PARTLESS)
 
 
-def _parts_fit(kind: type, offered: tuple[Any, ...], other: type, wanted: tuple[Any, ...]) -> bool:
-    if not offered or not wanted or not (_is_builtin(kind) and _is_builtin(other)):
+def _parts_fit(kind: type, sources: tuple[Any, ...], other: type, targets: tuple[Any, ...]) -> bool:
+    if not sources or not targets or not (_is_builtin(kind) and _is_builtin(other)):
         return True
     if issubclass(kind, Mapping) or issubclass(other, Mapping):
-        return all(map(fits, offered, wanted))
-    if kind is other is tuple and Ellipsis not in (*offered, *wanted):
-        return len(offered) == len(wanted) and all(map(fits, offered, wanted))
-    items = [item for item in offered if item is not Ellipsis]
-    return all(fits(item, part) for item in items for part in wanted if part is not Ellipsis)
+        return all(map(fits, sources, targets))
+    if kind is other is tuple and Ellipsis not in (*sources, *targets):
+        return len(sources) == len(targets) and all(map(fits, sources, targets))
+    items = [item for item in sources if item is not Ellipsis]
+    return all(fits(item, part) for item in items for part in targets if part is not Ellipsis)
 
 
 def _is_builtin(kind: type) -> bool:
     return issubclass(kind, Collection) and kind.__module__ in ("builtins", "collections.abc")
 
 
-def _bare(declared: Any) -> Any:
+def _bare(hint: Any) -> Any:
     """The type without annotations and further names."""
-    kind = undecorated(declared)
+    kind = bare_type(hint)
     return NoneType if kind is None else kind
 
 
-def _options(declared: Any) -> tuple[Any, ...]:
+def _options(hint: Any) -> tuple[Any, ...]:
     """The types of a union, or the choices of a Literal; none if there is nothing to choose."""
-    arguments = get_args(declared)
-    if get_origin(declared) is Literal and len(arguments) > 1:
+    arguments = get_args(hint)
+    if get_origin(hint) is Literal and len(arguments) > 1:
         return tuple(Literal[choice] for choice in arguments)
-    return arguments if _is_union(declared) else ()
+    return arguments if _is_union(hint) else ()
 
 
 def _is_promoted(kind: type, other: type) -> bool:
@@ -154,15 +154,15 @@ def _is_promoted(kind: type, other: type) -> bool:
     )
 
 
-def _is_union(declared: Any) -> bool:
-    return get_origin(declared) in (Union, UnionType)
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, UnionType)
 
 
-def _class_of(declared: Any) -> type | None:
+def _class_of(hint: Any) -> type | None:
     """The class whose instances the values are; None when that cannot be told."""
-    if get_origin(declared) is Literal:
-        return type(get_args(declared)[0])
-    kind = get_origin(declared) or declared
+    if get_origin(hint) is Literal:
+        return type(get_args(hint)[0])
+    kind = get_origin(hint) or hint
     if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return None
     return dict if is_typeddict(kind) else kind

@@ -12,7 +12,7 @@ from typing import Any
 from detent.core.values.frozen import thaw
 
 
-def hashed(*parts: object) -> str:
+def hash_of(*parts: object) -> str:
     """A digest of plain values. Equal JSON has equal digests."""
     from hashlib import sha256  # which brings OpenSSL: 4 % of what importing us takes
 
@@ -48,11 +48,11 @@ def rule_of(value: object, deep: int = 0) -> object:
     if isinstance(value, Mapping):
         return {str(key): rule_of(value[key], deep + 1) for key in sorted(value, key=str)}
     if isinstance(value, set | frozenset):
-        return sorted(hashed(rule_of(item, deep + 1)) for item in value)
+        return sorted(hash_of(rule_of(item, deep + 1)) for item in value)
     if isinstance(value, list | tuple):
         return [rule_of(item, deep + 1) for item in value]
     if isinstance(value, type) or isroutine(value) or isinstance(value, partial):
-        return hashed(value)
+        return hash_of(value)
     kind = type(value)
     options = {
         name: rule_of(getattr(value, name, None), deep + 1) for name in field_names(kind) or ()
@@ -62,9 +62,9 @@ def rule_of(value: object, deep: int = 0) -> object:
 
 def form_of(value: object, deep: int = 0) -> object:
     """What a function has been given beforehand: as JSON, and else as `rule_of` has it."""
-    known = json_of(value)
-    if known != f"<{type(value).__qualname__}>" or deep == DEEP:
-        return known
+    form = json_of(value)
+    if form != f"<{type(value).__qualname__}>" or deep == DEEP:
+        return form
     if isinstance(value, Mapping):
         return {str(key): form_of(value[key], deep + 1) for key in value}
     if isinstance(value, list | tuple):
@@ -75,8 +75,8 @@ def form_of(value: object, deep: int = 0) -> object:
 def _codes(kind: type) -> dict[str, list[CodeType]]:
     """The code of a class, by the names of its members."""
     members = {name: member for owner in kind.__mro__[::-1] for name, member in vars(owner).items()}
-    found = {name: list(_code_in(member)) for name, member in members.items()}
-    return {name: codes for name, codes in found.items() if codes}
+    codes = {name: list(_code_in(member)) for name, member in members.items()}
+    return {name: codes for name, codes in codes.items() if codes}
 
 
 def _code_in(member: object) -> Iterator[CodeType]:
@@ -108,8 +108,8 @@ def _plain(value: object) -> object:
         # The same instructions do something else with other arguments, cells or handlers of errors.
         names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
         counts = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount)
-        raised = value.co_exceptiontable.hex()
-        return [value.co_code.hex(), value.co_flags, raised, *counts, *names, value.co_consts]
+        table = value.co_exceptiontable.hex()
+        return [value.co_code.hex(), value.co_flags, table, *counts, *names, value.co_consts]
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, complex):
@@ -135,5 +135,5 @@ def _function(function: Callable[..., Any]) -> Iterator[object]:
     helpers = _codes(owner if isinstance(owner, type) else type(owner))
     if len(helpers) > 1:
         yield helpers
-    if (wrapped := getattr(function, "__wrapped__", None)) is not None:
-        yield wrapped
+    if (inner := getattr(function, "__wrapped__", None)) is not None:
+        yield inner

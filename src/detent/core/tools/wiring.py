@@ -145,18 +145,18 @@ READS = ("the result, or its part",)
 
 
 def _require_rule(
-    where: str, rule: object, known: frozenset[str], values: tuple[str, ...] = READS
+    place: str, rule: object, names: frozenset[str], values: tuple[str, ...] = READS
 ) -> None:
-    if not isinstance(rule, Mapping) or rule.keys() - known:
-        names = ", ".join(sorted(known))
-        raise ToolDefinitionError(f"{where} must be a dict of {names}, got {rule!r}")
+    if not isinstance(rule, Mapping) or rule.keys() - names:
+        listing = ", ".join(sorted(names))
+        raise ToolDefinitionError(f"{place} must be a dict of {listing}, got {rule!r}")
     if not isinstance(rule.get("source", ""), str):
-        raise ToolDefinitionError(f"{where}: 'source' must be a name, got {rule['source']!r}")
+        raise ToolDefinitionError(f"{place}: 'source' must be a name, got {rule['source']!r}")
     handler = rule.get("handler")
     if handler is not None and not callable(handler):
-        raise ToolDefinitionError(f"{where}: 'handler' must be callable, got {handler!r}")
+        raise ToolDefinitionError(f"{place}: 'handler' must be callable, got {handler!r}")
     if handler is not None and not takes(handler, len(values)):
         raise ToolDefinitionError(
-            f"{where}: 'handler' is called with {' and '.join(values)}, which {handler!r} does not "
+            f"{place}: 'handler' is called with {' and '.join(values)}, which {handler!r} does not "
             "take"
         )

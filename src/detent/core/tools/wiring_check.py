@@ -29,14 +29,14 @@ def wiring_faults(tool: Tool, state: BaseState) -> list[str]:
 def _parameter_faults(tool: Tool) -> Iterator[str]:
     """What the schema offers must be what the function takes, and all that it needs must come."""
     signature = tool.signature
-    offered = property_names(tool.spec.parameters)
+    names = property_names(tool.spec.parameters)
     takes = ", ".join(signature.declared) or "nothing"
-    sources = dict.fromkeys(sorted(offered), "its schema has")
+    sources = dict.fromkeys(sorted(names), "its schema has")
     sources |= {item.parameter: "the state fills the parameter" for item in tool.inputs}
     for name, source in sources.items():
         if name not in signature.declared and not signature.is_open:
             yield f"{source} {name!r}, which its function does not take; it takes: {takes}"
-    for name in sorted(signature.required - offered - tool.hidden):
+    for name in sorted(signature.required - names - tool.hidden):
         yield f"neither the model nor the state gives its function the parameter {name!r}"
     for name, fillers in _fillers(tool).items():
         if len(fillers) > 1:
@@ -45,52 +45,53 @@ def _parameter_faults(tool: Tool) -> Iterator[str]:
 
 def _fillers(tool: Tool) -> dict[str, list[str]]:
     """For each hidden parameter, everything that fills it."""
-    found: dict[str, list[str]] = {name: [] for name in sorted(tool.hidden)}
+    fillers: dict[str, list[str]] = {name: [] for name in sorted(tool.hidden)}
     for item in tool.inputs:
-        found[item.parameter].append(f"the state key {item.key!r}")
+        fillers[item.parameter].append(f"the state key {item.key!r}")
     for name in tool.signature.keys:
-        found[name].append("the call's idempotency key")
+        fillers[name].append("the call's idempotency key")
     for name in tool.signature.tokens:
-        found[name].append("the run's fencing token")
+        fillers[name].append("the run's fencing token")
     if tool.signature.state is not None:
-        found[tool.signature.state.name].append("the state itself")
-    return found
+        fillers[tool.signature.state.name].append("the state itself")
+    return fillers
 
 
 def _state_faults(tool: Tool, state: BaseState) -> Iterator[str]:
-    wanted = tool.signature.state
-    if wanted is not None and not tool.accepts(state):
-        held = "a dict schema" if isinstance(state, State) else f"the schema {type(state).__name__}"
-        yield f"parameter {wanted.name!r} wants a {wanted.kind.__name__}, and the agent has {held}"
+    parameter = tool.signature.state
+    if parameter is not None and not tool.accepts(state):
+        has = "a dict schema" if isinstance(state, State) else f"the schema {type(state).__name__}"
+        name, kind = parameter.name, parameter.kind.__name__
+        yield f"parameter {name!r} wants a {kind}, and the agent has {has}"
 
 
 def _input_faults(tool: Tool, item: Input, state: BaseState) -> Iterator[str]:
     takes = tool.signature.declared.get(item.parameter, UNKNOWN)
     if fault := _key_fault(item, state):
         yield fault
-    elif not fits(held := state.fields[item.key].type, takes):
+    elif not fits(kind := state.fields[item.key].type, takes):
         yield (
             f"parameter {item.parameter!r} takes {type_name(takes)}, "
-            f"and the state key {item.key!r} holds {type_name(held)}"
+            f"and the state key {item.key!r} holds {type_name(kind)}"
         )
 
 
 def _output_faults(tool: Tool, item: Output, state: BaseState) -> Iterator[str]:
-    offered, what = tool.signature.returns, "its result"
+    kind, part = tool.signature.returns, "its result"
     if callable(item.source):
-        offered = UNKNOWN
+        kind = UNKNOWN
     elif item.source is not None:
-        what = f"{item.source!r} of its result"
+        part = f"{item.source!r} of its result"
         try:
-            offered = part_type(offered, item.source)
+            kind = part_type(kind, item.source)
         except LookupError as error:
             yield f"its result has no {item.source!r} for the state key {item.key!r}: {error}"
-            offered = UNKNOWN
+            kind = UNKNOWN
     if fault := _key_fault(item, state):
         yield fault
-    elif not fits(offered, update_type(state.fields[item.key], item.handler)):
-        held = type_name(state.fields[item.key].type)
-        yield f"{what} is {type_name(offered)}, and the state key {item.key!r} holds {held}"
+    elif not fits(kind, update_type(state.fields[item.key], item.handler)):
+        name = type_name(state.fields[item.key].type)
+        yield f"{part} is {type_name(kind)}, and the state key {item.key!r} holds {name}"
 
 
 def _text_faults(tool: Tool) -> Iterator[str]:
@@ -109,8 +110,8 @@ def _key_fault(item: Input | Output, state: BaseState) -> str | None:
         return unknown_key(item.key, state.fields)
     if item.declared is None or item.declared is key:  # not `==`: a namesake may be its equal
         return None
-    there, here = type_name(item.declared.type), type_name(key.type)
-    types = "" if there == here else f"; there it holds {there}, and in the agent's {here}"
+    theirs, ours = type_name(item.declared.type), type_name(key.type)
+    types = "" if theirs == ours else f"; there it holds {theirs}, and in the agent's {ours}"
     own = (
         "the agent has a dict schema, whose keys are wired by inputs_from_state, outputs_to_state"
         if isinstance(state, State)

@@ -21,24 +21,24 @@ NOBODY_DECIDED = "it had to be confirmed, and nobody did so in time"
 """Why a call has no answer: these stand within the sentences below."""
 
 
-def tool_not_found(name: str, offered: Iterable[str]) -> str:
+def tool_not_found(name: str, names: Iterable[str]) -> str:
     """The model has called what is not there."""
-    return f"Tool '{name}' not found. Available tools: {', '.join(offered)}"
+    return f"Tool '{name}' not found. Available tools: {', '.join(names)}"
 
 
-def tool_not_run(name: str, why: str) -> str:
+def tool_not_run(name: str, reason: str) -> str:
     """A call was refused before its tool began."""
-    return f"Tool '{name}' was not run: {why}"
+    return f"Tool '{name}' was not run: {reason}"
 
 
-def too_many_calls(made: int, most: int) -> str:
+def too_many_calls(count: int, most: int) -> str:
     """A reply has more calls than one may have: none is run."""
-    return f"your reply has {made:,} calls; one may have {most:,} at most. Make fewer at once."
+    return f"your reply has {count:,} calls; one may have {most:,} at most. Make fewer at once."
 
 
-def no_calls_left(what: str, most: int) -> str:
+def no_calls_left(subject: str, most: int) -> str:
     """All calls that may be made have been made."""
-    return f"{what} may be called {most:,} times, and was. Answer without it."
+    return f"{subject} may be called {most:,} times, and was. Answer without it."
 
 
 def people_refuse(times: int) -> str:
@@ -56,14 +56,14 @@ def tool_too_slow(name: str, seconds: float | None) -> str:
     return f"Tool '{name}' gave no answer within {seconds} s"
 
 
-def tool_was_running(name: str, why: str) -> str:
+def tool_was_running(name: str, reason: str) -> str:
     """The run ended in the middle of a tool."""
-    return f"Tool '{name}' was running when {why}. Its outcome is unknown."
+    return f"Tool '{name}' was running when {reason}. Its outcome is unknown."
 
 
-def outcome_unknown(name: str, why: str) -> str:
+def outcome_unknown(name: str, reason: str) -> str:
     """A tool's process ended, and the tool says that the model is to know."""
-    return f"The outcome of tool '{name}' is unknown: {why}. Do not assume either."
+    return f"The outcome of tool '{name}' is unknown: {reason}. Do not assume either."
 
 
 def lookup_failed(error: str) -> str:
@@ -91,35 +91,35 @@ def result_not_stored(name: str, error: str) -> str:
     return f"The result of tool '{name}' was not stored: {error}"
 
 
-def agent_was_at_work(name: str, why: str) -> str:
+def agent_was_at_work(name: str, reason: str) -> str:
     """The run ended while another agent worked on a call."""
-    return f"Agent '{name}' was at work when {why}. It gave no answer."
+    return f"Agent '{name}' was at work when {reason}. It gave no answer."
 
 
-def agent_without_answer(name: str, why: str) -> str:
+def agent_without_answer(name: str, reason: str) -> str:
     """An agent that works for this one has ended without an answer."""
-    return f"Agent '{name}' gave no answer: {why}"
+    return f"Agent '{name}' gave no answer: {reason}"
 
 
-def arguments_unreadable(why: str) -> str:
+def arguments_unreadable(reason: str) -> str:
     """The model's arguments of a tool are no JSON object."""
-    return f"the arguments are not a JSON object: {why}"
+    return f"the arguments are not a JSON object: {reason}"
 
 
-def answer_unreadable(why: str) -> str:
+def answer_unreadable(reason: str) -> str:
     """The model's arguments of its answer are no JSON object."""
-    return f"The arguments are not a JSON object: {why}"
+    return f"The arguments are not a JSON object: {reason}"
 
 
-def answer_unusable(why: str) -> str:
+def answer_unusable(reason: str) -> str:
     """An answer that was given by a tool call is not of the wanted type."""
-    return f"This answer cannot be used: {why}"
+    return f"This answer cannot be used: {reason}"
 
 
-def answer_wanted_again(why: str, tool_name: str | None) -> str:
+def answer_wanted_again(reason: str, tool_name: str | None) -> str:
     """An answer in words is not of the wanted type; the tool to give it by, if there is one."""
-    how = f"by calling the tool {tool_name!r}" if tool_name is not None else "as one JSON object"
-    return f"Your answer cannot be used: {why}. Give it {how}."
+    way = f"by calling the tool {tool_name!r}" if tool_name is not None else "as one JSON object"
+    return f"Your answer cannot be used: {reason}. Give it {way}."
 
 
 @frozen
@@ -147,18 +147,18 @@ class Wording:
 
     def rejected(self, tool_name: str, feedback: str | None) -> str:
         """What is said of a rejected call."""
-        return self._with_feedback(_filled(self.reject, tool_name=tool_name), feedback)
+        return self._with_feedback(_fill(self.reject, tool_name=tool_name), feedback)
 
     def modified(self, tool_name: str, arguments: str, feedback: str | None) -> str:
         """What is said of a modified call."""
-        text = _filled(self.modify, tool_name=tool_name, final_tool_params=arguments)
+        text = _fill(self.modify, tool_name=tool_name, final_tool_params=arguments)
         return self._with_feedback(text, feedback)
 
     def _with_feedback(self, text: str, feedback: str | None) -> str:
-        return f"{text} {_filled(self.feedback, feedback=feedback)}" if feedback else text
+        return f"{text} {_fill(self.feedback, feedback=feedback)}" if feedback else text
 
 
-def _filled(template: str, **values: str) -> str:
+def _fill(template: str, **values: str) -> str:
     try:
         return template.format(**values)
     except (LookupError, ValueError, AttributeError) as error:

@@ -15,11 +15,11 @@ Check = Callable[[object, "Attribute[Any]", Any], None]
 
 def of_kind(kind: type, words: str, *, or_none: bool = False) -> Check:
     """A validator. Raises TypeError unless a value is of a kind, which is called `words`."""
-    wanted = f"{words} or None" if or_none else words
+    demand = f"{words} or None" if or_none else words
 
     def check(instance: object, attribute: Attribute[Any], value: Any) -> None:
         if not (isinstance(value, kind) or (or_none and value is None)):
-            raise TypeError(f"{_place(instance, attribute)} is {wanted}, got {value!r:.80}")
+            raise TypeError(f"{_place(instance, attribute)} is {demand}, got {value!r:.80}")
 
     return check
 
@@ -27,16 +27,16 @@ def of_kind(kind: type, words: str, *, or_none: bool = False) -> Check:
 def number(least: float, *, is_whole: bool = False, or_none: bool = False) -> Check:
     """A validator. Raises TypeError for what is no number, and ValueError below the least."""
     above = "" if least == -inf else f", {least:g} or more"
-    wanted = f"a {'whole ' * is_whole}number{above}{', or None' * or_none}"
+    demand = f"a {'whole ' * is_whole}number{above}{', or None' * or_none}"
 
     def check(instance: object, attribute: Attribute[Any], value: Any) -> None:
         if or_none and value is None:
             return
         is_number = isinstance(value, int if is_whole else int | float)
         if not is_number or isinstance(value, bool):
-            raise TypeError(f"{_place(instance, attribute)} is {wanted}, got {value!r:.80}")
+            raise TypeError(f"{_place(instance, attribute)} is {demand}, got {value!r:.80}")
         if not value >= least:  # as a NaN is not
-            raise ValueError(f"{_place(instance, attribute)} is {wanted}, got {value!r:.80}")
+            raise ValueError(f"{_place(instance, attribute)} is {demand}, got {value!r:.80}")
 
     return check
 
@@ -48,17 +48,17 @@ def _place(instance: object, attribute: Attribute[Any]) -> str:
 def names_told(cls: type[C]) -> type[C]:
     """A decorator of an attrs class: who misspells an option hears which ones it has."""
     begin: Callable[..., None] = cls.__init__
-    known = [one.alias for one in fields(cast(Any, cls)) if one.init]
+    names = [item.alias for item in fields(cast(Any, cls)) if item.init]
 
     @wraps(begin)
     def init(self: object, *values: Any, **options: Any) -> None:
-        for name in options.keys() - known:
+        for name in options.keys() - names:
             from difflib import get_close_matches  # only for a mistake
 
-            close = get_close_matches(name, known, n=1)
-            meant = f"did you mean {close[0]!r}? It" if close else "it"
-            names = ", ".join(known)
-            raise TypeError(f"{cls.__name__} has no option {name!r}; {meant} has {names}")
+            close = get_close_matches(name, names, n=1)
+            hint = f"did you mean {close[0]!r}? It" if close else "it"
+            listing = ", ".join(names)
+            raise TypeError(f"{cls.__name__} has no option {name!r}; {hint} has {listing}")
         begin(self, *values, **options)
 
     cast(Any, cls).__init__ = init

@@ -72,14 +72,14 @@ def protect(value: object) -> object:
         ) from None
 
 
-def read_copy(held: object) -> Any:
+def read_copy(value: object) -> Any:
     """What a reader gets: the value, or his own copy of it."""
-    return held.copy() if type(held) is CopyOnRead else held
+    return value.copy() if type(value) is CopyOnRead else value
 
 
-def peek(held: object) -> Any:
+def peek(value: object) -> Any:
     """What is held, for those who only look at it."""
-    return held.peek() if type(held) is CopyOnRead else held
+    return value.peek() if type(value) is CopyOnRead else value
 
 
 def frozen_leaf(value: object) -> object:
@@ -119,20 +119,20 @@ def _frozen_instance(value: object) -> object:
 
 
 def _frozen_record(value: T, names: Iterable[str]) -> T:
-    changed: dict[str, object] = {}
+    changes: dict[str, object] = {}
     for name in names:
         before = getattr(value, name, None)
         if type(before) in ATOMS or type(type(before)) is EnumType:
             continue
         after = freeze(before, _frozen_instance)
         if after is not before:
-            changed[name] = after
-    if not changed:
+            changes[name] = after
+    if not changes:
         return value
-    frozen = copy(value)  # not evolve: a constructor may refuse, or convert, what is frozen
-    for name, item in changed.items():
-        object.__setattr__(frozen, name, item)
-    return frozen
+    twin = copy(value)  # not evolve: a constructor may refuse, or convert, what is frozen
+    for name, item in changes.items():
+        object.__setattr__(twin, name, item)
+    return twin
 
 
 @lru_cache(maxsize=1024)

@@ -39,10 +39,10 @@ def _refuse(self: object, *args: object, **kwargs: object) -> Never:
 def _filling(base: Any) -> Any:
     """A ``__new__`` that fills it already: anybody can call the ``__init__`` of `base` again."""
 
-    def new(cls: Any, *items: object, **named: object) -> object:
-        filled = base.__new__(cls)
-        base.__init__(filled, *items, **named)
-        return filled
+    def new(cls: Any, *items: object, **entries: object) -> object:
+        instance = base.__new__(cls)
+        base.__init__(instance, *items, **entries)
+        return instance
 
     return new
 
@@ -169,8 +169,8 @@ def _frozen_collection(value: Iterable[object], leaf: Leaf) -> object:
     return value if type(value) is kind and _same(items, value) else kind(items)
 
 
-def _same(some: Iterable[object], others: Iterable[object]) -> bool:
-    return all(map(is_, some, others))
+def _same(left: Iterable[object], right: Iterable[object]) -> bool:
+    return all(map(is_, left, right))
 
 
 def is_deep(value: object, levels: int) -> bool:

@@ -40,10 +40,10 @@ class SharedList(Sequence[Item_co]):
 
     def __new__(cls, items: Iterable[Item_co] = ()) -> SharedList[Item_co]:
         """Fill it here already: without an ``__init__`` nobody can begin it again."""
-        held: list[object] = list(items)  # a copy: the caller may go on changing his
-        if ATOMS.issuperset(map(type, held)):
-            return _log(None, _Buffer(held), len(held), guarded=False)
-        return _behind(None, list(map(protect, held)))
+        content: list[object] = list(items)  # a copy: the caller may go on changing his
+        if ATOMS.issuperset(map(type, content)):
+            return _log(None, _Buffer(content), len(content), guarded=False)
+        return _behind(None, list(map(protect, content)))
 
     @classmethod
     def of_frozen(cls, items: list[Item]) -> SharedList[Item]:
@@ -54,8 +54,8 @@ class SharedList(Sequence[Item_co]):
         return self._length
 
     def __iter__(self) -> Iterator[Item_co]:
-        held = cast(Iterator[Item_co], self.held())
-        return map(read_copy, held) if self._guarded else held
+        content = cast(Iterator[Item_co], self.held())
+        return map(read_copy, content) if self._guarded else content
 
     def held(self) -> Iterator[object]:
         """The items as they are kept: guarded ones are not copied."""
@@ -78,28 +78,28 @@ class SharedList(Sequence[Item_co]):
         if isinstance(index, slice):
             start, stop, stride = index.indices(len(self))
             if stride != 1:
-                return FrozenList([self[at] for at in range(start, stop, stride)])
-            some = _items_from(self, start)[: max(stop - start, 0)]
-            return FrozenList(map(read_copy, some))
-        at = index + len(self) if index < 0 else index
-        if not 0 <= at < len(self):
+                return FrozenList([self[place] for place in range(start, stop, stride)])
+            items = _items_from(self, start)[: max(stop - start, 0)]
+            return FrozenList(map(read_copy, items))
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
             raise IndexError(f"index {index} is outside a list of {len(self)}")
         part: SharedList[Any] = self
-        while at < part._start and part._before is not None:
+        while place < part._start and part._before is not None:
             part = part._before
-        return cast(Item_co, read_copy(part._buffer.items[at - part._start]))
+        return cast(Item_co, read_copy(part._buffer.items[place - part._start]))
 
-    def __add__(self, more: Iterable[Item]) -> SharedList[Item_co | Item]:
-        if type(more) is not SharedList:
-            return self + SharedList(more) if isinstance(more, (list, tuple)) else NotImplemented
-        added: SharedList[Item_co | Item] = more
-        if not self._length or not added._length:
-            return added if added._length else self
-        return _grown(self, list(added.held()), guarded=added._guarded)
+    def __add__(self, items: Iterable[Item]) -> SharedList[Item_co | Item]:
+        if type(items) is not SharedList:
+            return self + SharedList(items) if isinstance(items, (list, tuple)) else NotImplemented
+        tail: SharedList[Item_co | Item] = items
+        if not self._length or not tail._length:
+            return tail if tail._length else self
+        return _extend(self, list(tail.held()), guarded=tail._guarded)
 
     def followed_by(self, items: Sequence[Item]) -> SharedList[Item_co | Item]:
         """The log with more items, of classes whose instances nobody can change."""
-        return _grown(self, items, guarded=False) if items else self
+        return _extend(self, items, guarded=False) if items else self
 
     def __radd__(self, before: list[Item]) -> list[Item | Item_co]:
         return [*before, *self] if isinstance(before, list) else NotImplemented
@@ -117,8 +117,8 @@ class SharedList(Sequence[Item_co]):
     def __eq__(self, other: object) -> bool:
         if type(other) is not SharedList and not isinstance(other, list):
             return NotImplemented
-        theirs = other.held() if type(other) is SharedList else cast(Iterable[object], other)
-        return list(self.held()) == list(theirs)
+        items = other.held() if type(other) is SharedList else cast(Iterable[object], other)
+        return list(self.held()) == list(items)
 
     def __hash__(self) -> int:
         return hash(tuple(self.held()))
@@ -140,21 +140,21 @@ class SharedList(Sequence[Item_co]):
         clear = pop = sort = reverse = _refuse
 
 
-def read(held: object) -> Any:
+def read(value: object) -> Any:
     """What a reader gets of what a state holds: a value of the type that the key declares.
 
     A shared list is a real list then, frozen: handlers and tools ask ``isinstance``, and
     ``json.dumps`` takes no other. That copies its references; who only adds to it need not read it.
     """
-    return FrozenList(held) if type(held) is SharedList else read_copy(held)
+    return FrozenList(value) if type(value) is SharedList else read_copy(value)
 
 
-def bare(held: object) -> Any:
+def bare(value: object) -> Any:
     """What a state holds, for those who only look at it: nothing is copied."""
-    if type(held) is not SharedList:
-        return peek(held)
-    items = held.held()
-    return list(map(peek, items)) if held._guarded else list(items)
+    if type(value) is not SharedList:
+        return peek(value)
+    items = value.held()
+    return list(map(peek, items)) if value._guarded else list(items)
 
 
 class _Buffer:
@@ -180,20 +180,20 @@ def _log(
     return log
 
 
-def _grown(log: SharedList[Any], added: Sequence[object], *, guarded: bool) -> SharedList[Any]:
+def _extend(log: SharedList[Any], items: Sequence[object], *, guarded: bool) -> SharedList[Any]:
     """The newest log of a buffer extends it in place, where older ones do not look; others fork.
 
     A fork has the new items in a buffer of its own behind the old one.
     """
-    buffer, own = log._buffer, log._own + len(added)
+    buffer, own = log._buffer, log._own + len(items)
     # pop is atomic: of several threads that grow one log, one extends the buffer, the others fork
     if buffer.tip.pop(log._own, False):
-        buffer.items.extend(added)
+        buffer.items.extend(items)
         buffer.tip[own] = True
         return _log(log._before, buffer, own, guarded=log._guarded or guarded)
     if log._before is not None and log._before._own < 2 * log._own:
         log = _behind(log._before, _tail(log))
-    return _behind(log, list(added))
+    return _behind(log, list(items))
 
 
 def _behind(before: SharedList[Any] | None, items: list[object]) -> SharedList[Any]:
@@ -213,10 +213,10 @@ def _tail(log: SharedList[Any]) -> list[object]:
     return log._buffer.items[: log._own]
 
 
-def _items_from(log: SharedList[Any], first: int) -> list[object]:
-    if first < log._start:
-        return list(islice(log.held(), first, None))
-    return log._buffer.items[first - log._start : log._own]
+def _items_from(log: SharedList[Any], start: int) -> list[object]:
+    if start < log._start:
+        return list(islice(log.held(), start, None))
+    return log._buffer.items[start - log._start : log._own]
 
 
 def _shared_length(log: SharedList[Any], other: SharedList[Any]) -> int:
@@ -226,12 +226,12 @@ def _shared_length(log: SharedList[Any], other: SharedList[Any]) -> int:
     """
     ends = {part._buffer: part._length for part in _parts(other)}
     common = (min(part._length, ends[part._buffer]) for part in _parts(log) if part._buffer in ends)
-    shared = next(common, 0)
-    if shared == min(len(log), len(other)):
-        return shared
-    both = zip(_items_from(log, shared), _items_from(other, shared), strict=False)
+    length = next(common, 0)
+    if length == min(len(log), len(other)):
+        return length
+    pairs = zip(_items_from(log, length), _items_from(other, length), strict=False)
     # `is`, not `==`: what is equal may be of another type, and to compare costs what to write does
-    return shared + sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], both))
+    return length + sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
 
 
 def _parts(log: SharedList[Any] | None) -> Iterator[SharedList[Any]]:

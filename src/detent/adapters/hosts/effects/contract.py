@@ -14,7 +14,7 @@ from detent.core.run.effects import Policy
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import run_to_json
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 from detent.ports.journal import Journal, is_concealing
 
 
@@ -63,7 +63,7 @@ def rules_of(spec: AgentSpec[Any]) -> str:
     was not asked when the history was written has no step in it, and which of them by one policy
     or budget, as they are judged one by one; and how many tools may run beside each other.
     """
-    return hashed(rules_fingerprint(spec), *_owed_by(spec))[:16]
+    return hash_of(rules_fingerprint(spec), *_owed_by(spec))[:16]
 
 
 def _owed_by(spec: AgentSpec[Any]) -> Iterator[object]:

@@ -26,7 +26,7 @@ from detent.adapters.hosts.effects.versions import (
     versions_in,
     with_versions,
 )
-from detent.core.control.rebase import is_from_others, rebased, still_heard
+from detent.core.control.rebase import is_from_others, rebase, still_heard
 from detent.core.errors import DetentError
 from detent.core.machine.due import due
 from detent.core.machine.step import step
@@ -343,7 +343,7 @@ class Inside:
             run = step(self.spec, run, event)
         self._base, self._length, self._happened = run, self._length + len(news), []
         still = [
-            event for before, event, after in rebased(self.spec, run, own) if after is not before
+            event for before, event, after in rebase(self.spec, run, own) if after is not before
         ]
         self._sent = self._length
         self._begin_anew(run, *still)

@@ -40,7 +40,7 @@ from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.errors import StoredDataError
 from detent.core.machine.beginning import Begun, begun_by
 from detent.core.machine.due import due
-from detent.core.machine.rejudging import unbegun
+from detent.core.machine.rejudging import without_attempt
 from detent.core.run.effects import Effect, Judge, RunTool
 from detent.core.run.events import Event
 from detent.core.run.refs import CallRef, Path
@@ -159,7 +159,8 @@ class Outside:
         if not parts.lets(run, begun):
             return parts.left(begun, job)
         try:
-            judged = await self.judged_anew(parts, unbegun(run, begun), begun.path, begun.ref)
+            before = without_attempt(run, begun)
+            judged = await self.judged_anew(parts, before, begun.path, begun.ref)
             read = partial(loaded, parts.assembly.required_journal, parts.spec, run.id)
             now = (await asked(read)).run
         except MustWaitError:

@@ -7,7 +7,7 @@ from typing import Any
 
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 
 
 def rules_fingerprint(spec: AgentSpec[Any]) -> str:
@@ -21,7 +21,7 @@ def rules_fingerprint(spec: AgentSpec[Any]) -> str:
     bounds = (limits.max_agent_steps, limits.max_tokens, limits.max_cost, limits.max_seconds)
     calls = (limits.max_tool_calls, limits.max_calls_per_reply)
     noes = (limits.max_rejections, limits.max_tool_rejections)
-    return hashed(
+    return hash_of(
         sorted(spec.exit_conditions),
         (bounds, calls, noes, limits.final_answer),
         (spec.model_retries.times, spec.fail_on_tool_fault),

@@ -33,7 +33,7 @@ from detent.core.run.run import Delegated, Run, Running
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.validation import faults
 from detent.core.storage.journal import run_from_json, run_to_json
-from detent.core.tools.version import hashed
+from detent.core.tools.version import hash_of
 
 if TYPE_CHECKING:
     from detent.adapters.agent.agent import Agent
@@ -242,7 +242,7 @@ class _Search:
         self._begun = begun
         self._turns = max([turns, *(claim.turns for claim in claims)])
         self._exact = exact
-        self._seen: list[_Visit] = []  # by their number, which is hashed in their place
+        self._seen: list[_Visit] = []  # by their number, which is hash_of in their place
         self._numbers: dict[Key, int] = {}
         self._came_from: dict[int, list[int]] = {}
         self._ends: list[int] = []
@@ -359,7 +359,7 @@ class _Search:
         if not self._exact:
             held = {**data["state"]["data"], "messages": None}
             data = {**data, **UNCOMPARED, "state": held}
-        return visit.memories, hashed(data)
+        return visit.memories, hash_of(data)
 
 
 def _deepest_turn(run: Run[Any]) -> int:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from detent.adapters.tools.type_schemas import SchemaWriter
 from detent.core.errors import DetentError
 from detent.core.schema.conversion import convert
-from detent.core.schema.validation import faults, resolved
+from detent.core.schema.validation import faults, resolve
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import Reply
 from detent.core.values.frozen import thaw
@@ -93,7 +93,7 @@ def _value(schema: Any, root: Schema, rng: random.Random, depth: int) -> Any:
     if isinstance(schema, bool):
         return None
     if "$ref" in schema:
-        return _value(resolved(schema["$ref"], root), root, rng, depth)
+        return _value(resolve(schema["$ref"], root), root, rng, depth)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:

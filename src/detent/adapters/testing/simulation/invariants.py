@@ -40,7 +40,7 @@ from detent.adapters.testing.simulation.trace import (
 )
 from detent.core.chat.messages import ChatMessage, ToolCallResult
 from detent.core.errors import StateError
-from detent.core.machine.delegation import came_of
+from detent.core.machine.delegation import call_status
 from detent.core.machine.step import step
 from detent.core.machine.turns import answer
 from detent.core.run.approval import Deny
@@ -384,7 +384,7 @@ def _answer_of_agent(
     if inner_event is event and not isinstance(event, Resumed):
         return None
     now = step(spec.agents[slot.call.tool_name], inner, inner_event)
-    status = came_of(spec, before, slot, now)
+    status = call_status(spec, before, slot, now)
     return status.result if isinstance(status, Succeeded) else None
 
 
