@@ -242,7 +242,7 @@ class _Search:
         self._begun = begun
         self._turns = max([turns, *(claim.turns for claim in claims)])
         self._exact = exact
-        self._seen: list[_Visit] = []  # by their number, which is hash_of in their place
+        self._seen: list[_Visit] = []  # by their number, which is hashed in their place
         self._numbers: dict[Key, int] = {}
         self._came_from: dict[int, list[int]] = {}
         self._ends: list[int] = []
