@@ -106,6 +106,12 @@ def test_a_word_that_says_nothing_is_no_pattern(pattern: Any) -> None:
         CallRule("allow", arguments={"amount": pattern})
 
 
+def test_a_rule_about_no_tool_is_refused() -> None:
+    """It would deny nothing, and nobody would be told."""
+    with pytest.raises(ValueError, match="'tools' names none"):
+        CallRule("deny", tools=[])
+
+
 def test_what_a_pattern_speaks_of_is_allowed_by_it() -> None:
     """As before."""
     rules = RuleList([CallRule("allow", arguments={"amount": {"maximum": 100}})], otherwise="deny")

@@ -51,7 +51,10 @@ def _patterns(value: Mapping[str, object]) -> FrozenDict[str, object]:
 
 def _names(value: Iterable[str]) -> tuple[str, ...]:
     """The converter of tools' names."""
-    return _listed("tools", value)
+    names = _listed("tools", value)
+    if not names:
+        raise ValueError("'tools' names none, so that the rule fits no call: leave it out for all")
+    return names
 
 
 def _labels(value: Iterable[str]) -> tuple[str, ...]:
