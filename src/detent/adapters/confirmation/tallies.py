@@ -87,7 +87,8 @@ class AskOverBudget(Rule):
     Attributes:
         parameter: the argument that is added up.
         budget: how much needs no confirmation.
-        name: which budget it is; without one, that of the parameter.
+        name: which budget it is; without one, that of the parameter. Of several of one name at one
+            call the largest amount counts: two parameters of a call need two names.
     """
 
     parameter: str = field(validator=NAME)
