@@ -325,6 +325,15 @@ def test_pending_shows_what_waits(path: str, monkeypatch: pytest.MonkeyPatch) ->
     assert "Nobody is waited for in " in call("pending", "talk").stderr
 
 
+def test_a_run_of_the_command_line_is_decided_about_by_going_on_with_it(tmp_path: Path) -> None:
+    """Its agent has no name, and is in no module that somebody could name."""
+    path = tmp_path / "runs.db"
+    begin(SQLiteJournal(path), "r", PAY, name="")
+
+    assert "detent run --resume r, with" in call("pending", "--store", str(path)).stderr
+    assert "by detent run --resume" in call("resume", "r", "--store", str(path), code=2).stderr
+
+
 @pytest.mark.parametrize("reveals", [(), ("account",)])
 def test_pending_shows_of_the_state_what_the_policy_reveals(
     reveals: tuple[str, ...], path: str, monkeypatch: pytest.MonkeyPatch

@@ -178,7 +178,8 @@ def agent_for(app: str | None, name: str, store: Journal, what: str) -> Agent[An
     if app is None:
         raise click.UsageError(
             f"to {what} a run needs its agent's code: --app module:name, where the name is that of "
-            "an agent, of several, or of a function that makes them"
+            "an agent, of several, or of a function that makes them; a run of detent run goes on "
+            "by detent run --resume, one of detent chat by detent chat --thread"
         )
     agents = agents_at(app)
     named = [agent for agent in agents if agent.assembly.name == name]

@@ -174,6 +174,11 @@ def _put_pending(
         else:
             command = f"detent runs pending {run_id}{where} --app module:name"
             say(f"To decide, its agent's code is needed: {command} shows all that is asked")
+            if not found[0]["agent"]:  # those of the command line have no name
+                say(
+                    f"A run of detent run is decided about by detent run --resume {run_id}, with "
+                    "the options that it began with; one of detent chat by detent chat --thread."
+                )
 
 
 def _outdated(error: OutdatedQuestionError, store: Journal) -> list[Line]:
