@@ -277,11 +277,12 @@ def test_a_person_at_a_terminal_is_asked(
     assert (folder / "answer.md").exists() == written
 
 
-def test_ctrl_c_says_how_to_go_on(
-    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+@pytest.mark.parametrize("key", [signal.SIGINT, b"\x04"], ids=["Ctrl-C", "Ctrl-D"])
+def test_a_key_that_stops_says_how_to_go_on(
+    key: bytes | signal.Signals, folder: Path, model: Callable[[Sequence[Message]], list[str]]
 ) -> None:
     """No traceback, nothing written, and the exit code that shells know."""
-    shown, code = at_terminal(["run", "How hot?", *model(SCRIPT)], folder, signal.SIGINT)
+    shown, code = at_terminal(["run", "How hot?", *model(SCRIPT)], folder, key)
 
     assert code == 128 + signal.SIGINT, shown
     assert "Traceback" not in shown

@@ -98,10 +98,13 @@ def ready_generator(console: Console, model: str, base_url: str | None) -> Gener
 
 @contextmanager
 def stoppable(console: Console, going_on: str) -> Generator[None]:
-    """A run that Ctrl-C stops, or a model that gives no answer: it is said how to go on with it."""
+    """A run that Ctrl-C stops, or Ctrl-D at a question, or a model that gives no answer.
+
+    It is said how to go on with it.
+    """
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):
         put(console, "\nStopped. Nothing is lost; to go on:", "bold")
         put(console, f"  {going_on}")
         raise SystemExit(INTERRUPTED) from None
