@@ -736,7 +736,7 @@ def test_a_run_to_go_on_with_is_named_by_its_beginning(
     assert f"run {kept.run_id} has ended" in again.output
     assert none.exit_code == 5
     assert "there is no run 'nothing'" in none.output
-    assert "detent runs list shows those" in none.output
+    assert "those of a program of yours: --app MODULE:NAME" in none.output
 
 
 def test_ctrl_c_ends_every_command_with_one_code(

@@ -87,6 +87,8 @@ def run_named(store: Journal, beginning: str) -> str:
     if not found:
         text = f"there is no run {beginning!r} in {store_text(store)}; "
         text += f"detent runs list{place_words()} shows those"
+        if not place_words():
+            text += "; those of a program of yours: --app MODULE:NAME, or --store FILE"
         raise ending(text, NOT_FOUND)
     names = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
     raise click.UsageError(f"{beginning!r} could be more than one run: {names}")
