@@ -97,6 +97,7 @@ def test_what_a_pattern_says_nothing_of_is_not_allowed_by_it(pattern: Any, value
         {"then": {"maximum": 100}},
         {"minContains": 2},
         {"items": {"max": 100}},
+        {"additionalProperties": False, "max": 100},
         {"dependencies": {}},
     ],
 )

@@ -177,6 +177,31 @@ def test_threads_of_one_tool_lose_no_write() -> None:
     assert len(ledger.end()) == 200
 
 
+class Overtaken(list[Write]):
+    """Another thread writes as soon as somebody has looked how many writes there are."""
+
+    theirs: tuple[Write, ...] = ()
+
+    def __len__(self) -> int:
+        """How many there were."""
+        count = super().__len__()
+        theirs, self.theirs = self.theirs, ()
+        self.extend(theirs)
+        return count
+
+
+def test_what_another_thread_writes_right_behind_a_write_is_seen() -> None:
+    """It is not in the state that was made of the writes before."""
+    ledger, state = live()
+    writes = ledger._writes = Overtaken()
+    writes.theirs = (Write("queries", ["theirs"]),)
+
+    state.set("queries", ["ours"])
+
+    assert state.get("queries")[1:] == ["ours", "theirs"]
+    assert len(ledger.end()) == 2
+
+
 def test_it_prints_and_compares_as_a_state() -> None:
     """A tool may log it."""
     _, state = typed()

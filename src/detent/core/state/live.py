@@ -41,7 +41,7 @@ class PendingWrites:
         after = state.update(fresh)
         self._writes.extend(fresh)  # only after all of them could be merged: all or none
         if len(self._writes) == count + len(fresh):  # or another thread has written meanwhile
-            self._seen = (len(self._writes), after)
+            self._seen = (count + len(fresh), after)  # and by now another one may have
         self._require_open()
 
     def end(self) -> tuple[Write, ...]:
