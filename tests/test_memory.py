@@ -168,6 +168,7 @@ def without_collector() -> Generator[None]:
         yield
     finally:
         gc.enable()
+        gc.unfreeze()  # for whoever looks through all that there is
 
 
 @pytest.mark.parametrize("made", AGENTS.values(), ids=AGENTS)

@@ -135,8 +135,8 @@ class NoModel:
         generation_kwargs: Mapping[str, object] | None = None,
         streaming_callback: StreamingCallback | None = None,
     ) -> ChatReply:
-        """Nobody answers."""
-        raise NotImplementedError("the run has ended")
+        """Nobody answers, as nobody asks."""
+        raise AssertionError("a run that has ended asks no model")
 
 
 def _has_ended(run_id: str) -> bool:

@@ -78,8 +78,8 @@ class FirstEntries:
                     break
                 said = str(first.data.get("name", "")), str(first.data.get("thread_id", ""))
                 self._names[run.run_id] = said
-                while len(self._names) > LISTED:
-                    del self._names[next(iter(self._names))]
+                while len(self._names) > LISTED:  # other threads forget as well
+                    self._names.pop(next(iter(self._names.copy()), ""), None)
                 return said == names
         return True
 
