@@ -47,9 +47,17 @@ def words(line: str) -> list[str]:
     return list(takewhile(lambda word: word not in AT_THE_END, shlex.split(line, comments=True)))
 
 
-def faults(command: click.Command, given: Sequence[str], *, whole: bool) -> list[str]:
+def faults(
+    command: click.Command,
+    given: Sequence[str],
+    *,
+    whole: bool,
+    parent: click.Context | None = None,
+) -> list[str]:
     """What the command's own parser has against these words; `whole` asks for all arguments."""
-    context = click.Context(command)
+    # Below its group, as in a terminal: click makes the option for help once in a process, of
+    # the names that the first context has, so that a bare one took `-h` from every later test.
+    context = click.Context(command, parent=parent, **command.context_settings)
     try:
         values, rest, _ = command.make_parser(context).parse_args(list(given))
     except click.UsageError as error:
@@ -71,7 +79,7 @@ def faults(command: click.Command, given: Sequence[str], *, whole: bool) -> list
     inner = command.commands.get(rest[0])
     if inner is None:
         return [*found, f"there is no command {rest[0]!r}"]
-    return found + faults(inner, rest[1:], whole=whole)
+    return found + faults(inner, rest[1:], whole=whole, parent=context)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
