@@ -82,7 +82,8 @@ class Entry(_Kept):
         position: its place in the run's journal, from 0, without gaps.
         at: when it was written, in seconds since 1970. It orders nothing: clocks jump.
         kind: what happened, e.g. "ToolReturned".
-        status: how far the run has come with it: "running", "waiting", "failed" or "done".
+        status: how far the run has come with it: "running", "waiting", "failed", "cancelled"
+            or "done".
         body: what it was made with.
         listing: what a list says of the run from here on; None is what it said before. It is for
             the list alone: a store need not give it back with the entry, nor keep it.

@@ -82,6 +82,12 @@ def _cursor(before: StoredRun | Iterable[object] | None) -> Cursor | None:
             raise ValueError(f"before is a run of a list or its cursor, got {other!r:.80}")
 
 
+ENDED = frozenset({"done", "failed", "cancelled"})
+"""A run that has failed is over for its watchers, too: that it is ever resumed is not sure."""
+STATUSES = ("running", "waiting", "failed", "cancelled", "done", "damaged")
+"""How far a run in a list may have come; what is damaged, its store says."""
+
+
 def _is_limit(query: RunQuery, at: object, limit: int | None) -> None:
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
@@ -95,7 +101,7 @@ class RunQuery:
     front of the list, and nothing else is given twice or left out.
 
     Attributes:
-        status: how far they have come: "running", "waiting", "failed", "done", or "damaged".
+        status: how far they have come, one of `STATUSES`.
         agent: the name of their agent.
         thread_id: the conversation that they belong to.
         before: the last run of the page before, or its `cursor`.

@@ -169,7 +169,8 @@ class RunEndedError(DetentError, ValueError):
 
     Attributes:
         run_id: the run.
-        status: what it has come to: "done", or "failed" where the model gave no answer.
+        status: what it has come to: "done", "cancelled", or "failed" where the model gave no
+            answer.
     """
 
     def __init__(self, run_id: str, status: str) -> None:

@@ -177,7 +177,7 @@ def test_writes_that_do_not_fit_are_refused(writes: object) -> None:
 def test_a_run_says_how_far_it_is() -> None:
     """For lists of runs, and to notice that another agent gives another run."""
     assert status_of(START) == status_of(ACTING) == "running"
-    assert status_of(step(SPEC, ACTING, CancelRequested("enough"))) == "done"
+    assert status_of(step(SPEC, ACTING, CancelRequested("enough"))) == "cancelled"
     assert status_of(step(SPEC, START, ModelFailed(1, 1, ModelFailure("bug", "")))) == "failed"
     assert progress_mark(ACTING) == "1 Acting 1 Ready Ready"
 

@@ -37,7 +37,7 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply
 from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import StreamingCallback
-from detent.ports.listing import RunQuery
+from detent.ports.listing import ENDED, RunQuery
 from detent.ports.results import AgentResult
 
 STEPS_OF_ANY = 1_000_000
@@ -143,7 +143,7 @@ def _has_ended(run_id: str) -> bool:
     """Whether there is nothing to go on with: one that failed asks its model again."""
     with coded():
         entries = [*own_runs().read(run_id)]
-    return entries[-1].status == "done"
+    return entries[-1].status in ENDED - {"failed"}
 
 
 def _could_write(run_id: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Generic
 from attrs import field, frozen
 
 from detent.adapters.drivers.loading import FORGOTTEN, loaded
-from detent.adapters.drivers.progress import ENDED, Progress, Watch
+from detent.adapters.drivers.progress import Progress, Watch
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.hearing import announce
@@ -29,7 +29,7 @@ from detent.ports.journal import (
     Journal,
     JournalConflictError,
 )
-from detent.ports.listing import Cursor, RunQuery, StoredRun
+from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
 
 
 def _is_spec(instance: Any, attribute: object, value: object) -> None:
@@ -64,7 +64,8 @@ class Runs(Generic[S]):
         with the last run of the page before, or its `cursor`.
 
         Args:
-            status: only those that are "running", "waiting", "failed", "done" or "damaged".
+            status: only those that are "running", "waiting", "failed", "cancelled",
+                "done" or "damaged".
             agent: only those of agents of this name.
             thread_id: only those of this conversation.
             label: only those that have read what bears this label, see `Tool.labels`.

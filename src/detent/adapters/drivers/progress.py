@@ -34,9 +34,8 @@ from detent.ports.journal import (
     RunNotFoundError,
     with_data,
 )
+from detent.ports.listing import ENDED
 
-ENDED = frozenset({"done", "failed"})
-"""A run that has failed is over for its watchers, too: that it is ever resumed is not sure."""
 PAUSE_S = 0.02
 PAUSE_MAX_S = 1.0
 """Seconds between two looks into the journal: twice as long each time that nothing has come."""
@@ -52,7 +51,8 @@ class Progress(Generic[S]):
         position: its place in the journal, from 0; go on `after` it.
         at: when it was written, in seconds since 1970.
         kind: what happened, e.g. "ToolReturned". "Started" and "Stopped" are no events.
-        status: how far the run has come: "running", "waiting", "failed" or "done".
+        status: how far the run has come: "running", "waiting", "failed", "cancelled"
+            or "done".
         event: the event, or None.
         run: the run as it was then.
     """

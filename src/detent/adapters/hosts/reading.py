@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from detent.adapters.agent.records.proofs import proof_of
 from detent.adapters.drivers.loading import FORGOTTEN, loaded
-from detent.adapters.drivers.progress import ENDED, PAUSE_MAX_S, PAUSE_S
+from detent.adapters.drivers.progress import PAUSE_MAX_S, PAUSE_S
 from detent.adapters.drivers.run_handle import ended_result
 from detent.adapters.hosts.channels import Channels, Reader
 from detent.adapters.hosts.faults import Faults, Sweep, UnreadableRuns
@@ -25,7 +25,7 @@ from detent.core.run.spec import AgentSpec
 from detent.ports.clock import Clock
 from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, UnknownAgentError, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
-from detent.ports.listing import Cursor, RunQuery, StoredRun
+from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
 from detent.ports.pending import pending
 from detent.ports.results import AgentResult
 

@@ -12,7 +12,6 @@ from attrs import evolve, frozen
 
 from detent.adapters.agent.continuation import ThreadNotEndedError
 from detent.adapters.drivers.history import Runs
-from detent.adapters.drivers.progress import ENDED
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.legs import AnyHandle, Legs, told_by
@@ -24,7 +23,7 @@ from detent.ports.chat import Messages
 from detent.ports.claims import RunBusyError
 from detent.ports.hosting import Accepted, Fork, HostRefusal, UnknownAgentError
 from detent.ports.journal import JournalDamagedError
-from detent.ports.listing import StoredRun
+from detent.ports.listing import ENDED, StoredRun
 from detent.ports.results import AgentResult
 
 BUSY_S = 0.05

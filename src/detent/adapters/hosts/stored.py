@@ -13,7 +13,6 @@ from attrs import evolve, frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import keeper_of
-from detent.adapters.drivers.progress import ENDED
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
@@ -42,7 +41,7 @@ from detent.ports.hosting import (
     Watched,
 )
 from detent.ports.journal import Journal, JournalUnavailableError
-from detent.ports.listing import Cursor, RunQuery, StoredRun
+from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
 from detent.ports.results import AgentResult
 
 NOT_HEARD = HostRefusal("ended", "it has ended")

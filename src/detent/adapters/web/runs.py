@@ -29,9 +29,9 @@ from detent.ports.hosting import (
     UnknownAgentError,
 )
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.listing import STATUSES
 
 FILTERS = ("status", "agent", "thread_id", "label", "text", "since", "until")
-STATUSES = ("running", "waiting", "failed", "done", "damaged")
 EVENTS_MAX, MESSAGES_MAX = 500, 200
 """How many entries and messages of a run are shown, the last ones; all are in the raw data."""
 

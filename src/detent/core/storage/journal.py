@@ -15,6 +15,7 @@ from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import runs_in
 from detent.core.run.events import Event
+from detent.core.run.outcomes import Cancelled
 from detent.core.run.run import (
     OPEN,
     Acting,
@@ -125,12 +126,14 @@ def event_of_kind(spec: AgentSpec[Any], kind: str, data: Mapping[str, object]) -
 
 
 def status_of(run: Run[Any]) -> str:
-    """How far a run has come: "running", "waiting", "failed" or "done".
+    """How far a run has come: "running", "waiting", "failed", "cancelled" or "done".
 
     One that is "waiting" waits for a human and nothing else. One that has "failed" has ended
     because the model gave no answer: resumed, it asks again.
     """
     if isinstance(run.phase, Done):
+        if isinstance(run.outcome, Cancelled):
+            return "cancelled"
         return "failed" if has_no_answer(run) else "done"
     still = False
     for slot in run.phase.slots if isinstance(run.phase, Acting) else ():

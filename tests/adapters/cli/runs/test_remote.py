@@ -118,7 +118,7 @@ def test_watch_ends_where_it_is_told_to(site: Site) -> None:
 
 def test_cancel_ends_a_run_once(site: Site) -> None:
     """And what is not there is not found."""
-    assert document("cancel", "one") == {"run_id": "one", "status": "done"}
+    assert document("cancel", "one") == {"run_id": "one", "status": "cancelled"}
     site.wait_for("one")
     call("cancel", "one", code=4)
     assert "no run 'x' in the host at http://" in call("show", "x", code=5).stderr

@@ -238,7 +238,7 @@ def test_cancel_needs_no_code(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert run.outcome is not None
     assert run.outcome.exit_reason == "cancelled"
     (listed,) = [one for one in SQLiteJournal(path).runs() if one.run_id == "order-1"]
-    assert (listed.status, listed.pending, listed.agent) == ("done", (), "clerk")
+    assert (listed.status, listed.pending, listed.agent) == ("cancelled", (), "clerk")
     call("cancel", "order-1", code=4)
     call("replay", "order-1", "--app", app(monkeypatch))
 
@@ -256,7 +256,7 @@ def test_who_drives_a_run_hears_that_it_is_cancelled(path: str) -> None:
     agent = clerk(SQLiteJournal(path), said(ToolCall("work")), said(text="No."), **options)
 
     assert agent.run("Go", run_id="busy").exit_reason == "cancelled"
-    assert document("show", "busy")["status"] == "done"
+    assert document("show", "busy")["status"] == "cancelled"
 
 
 def test_fork_replay_and_diff(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

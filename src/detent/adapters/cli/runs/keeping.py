@@ -24,13 +24,13 @@ from detent.adapters.cli.runs.options import (
 from detent.adapters.cli.runs.printing import put_json, say
 from detent.adapters.cli.runs.stores import every_run, run_named
 from detent.adapters.drivers.history import Runs
-from detent.adapters.drivers.progress import ENDED
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.stories.story import story_of
 from detent.core.errors import DetentError
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State
 from detent.ports.journal import Journal
+from detent.ports.listing import ENDED
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 

@@ -38,10 +38,9 @@ from detent.adapters.stories.story import Story, story_of
 from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
 from detent.ports.journal import Journal
-from detent.ports.listing import RunQuery, StoredRun
+from detent.ports.listing import STATUSES, RunQuery, StoredRun
 from detent.ports.pending import OutdatedQuestionError, PendingCall, describe_outdated
 
-STATUSES = ("running", "waiting", "failed", "done", "damaged")
 NOBODY = "somebody to resume it"
 """What a run waits for whose process has ended in the middle of it."""
 DIGEST_SHOWN = 12

@@ -38,7 +38,6 @@ from detent.adapters.cli.runs.printing import put_json, put_lines, say
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show, put
-from detent.adapters.drivers.progress import ENDED
 from detent.adapters.journals.audited import CHAIN
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import SEALED, Story
@@ -53,7 +52,7 @@ from detent.core.tools.masking import MASK, masked
 from detent.core.values.frozen import thaw
 from detent.ports.chat import ChatGeneratorError
 from detent.ports.journal import Entry, Journal, JournalConflictError
-from detent.ports.listing import Listing
+from detent.ports.listing import ENDED, Listing
 from detent.ports.pending import PendingCall
 from detent.ports.results import AgentResult
 
@@ -270,7 +269,7 @@ def resume(
     except ChatGeneratorError as error:
         again = f"Nothing is lost; to ask the model again:\n  {_resume_command(name)}"
         raise ending(f"{error}\n\n{again}") from error
-    if story.status == "done" and not as_json:
+    if story.status in {"done", "cancelled"} and not as_json:
         put(console, result.text or "")
     end_with(result, console, as_json=as_json)
 
@@ -324,7 +323,7 @@ def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
 def _put_cancelled(run_id: str, entries: int | None = None, *, as_json: bool) -> None:
     if as_json:
         length = {} if entries is None else {"entries": entries}
-        put_json({"run_id": run_id, "status": "done", **length})
+        put_json({"run_id": run_id, "status": "cancelled", **length})
     else:
         say(f"run {run_id} is cancelled")
 
@@ -377,7 +376,7 @@ def _write(
             raise ending(f"run {name} has ended already: it is {story.status}", REFUSED)
         status, listing = story.status, None
         if is_end:
-            status, listing = "done", Listing(story.agent, story.thread_id)
+            status, listing = "cancelled", Listing(story.agent, story.thread_id)
         try:
             store.append(name, [Entry(story.entries, time.time(), kind, status, data, listing)])
             break

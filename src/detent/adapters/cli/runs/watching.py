@@ -18,9 +18,9 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import put
 from detent.adapters.drivers.loading import FORGOTTEN, STOPPED
-from detent.adapters.drivers.progress import ENDED
 from detent.adapters.stories.steps import compact
 from detent.ports.journal import Journal, Notices
+from detent.ports.listing import ENDED
 
 LOOK_S = 0.5
 """A store that cannot tell of news is looked at again after so long; one that can is waited for

@@ -14,7 +14,6 @@ from typing import TypeAlias
 from attrs import frozen
 
 from detent.adapters.drivers.asyncio import AsyncInbox
-from detent.adapters.drivers.progress import ENDED
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.faults import TELL_S, Faults
 from detent.adapters.hosts.legs import AnyHandle, drive, halt, tell
@@ -26,7 +25,7 @@ from detent.ports.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.hosting import HostRefusal
 from detent.ports.journal import JournalConflictError, RunNotFoundError
-from detent.ports.listing import StoredRun
+from detent.ports.listing import ENDED, StoredRun
 
 BUSY_S = (0.05, 0.1, 0.2, 0.4, 0.8)
 """How long it is waited, again and again, for whoever has a run to leave it."""
