@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import dbos
-from dbos._error import DBOSWorkflowConflictIDError
 from sqlalchemy.exc import SQLAlchemyError
 
-from detent.adapters.drivers.leases import Keeper, Lease
+from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
-from detent.adapters.hosts.effects.inside import Inside
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
-from detent.adapters.hosts.engines.dbos_follow import ANSWER, TOPIC, DBOSHistory
+from detent.adapters.hosts.engines.dbos_follow import ANSWER, TOPIC
+from detent.adapters.hosts.engines.dbos_follower import DBOSFollower
 from detent.adapters.hosts.engines.dbos_process import VERSION, client_of, launch
 from detent.adapters.hosts.engines.host import EngineUnavailableError
 from detent.adapters.hosts.reading import asked
-from detent.adapters.telemetry.logs import LOGGER
-from detent.core.errors import AgentChangedError
-from detent.core.storage.journal import status_of
 from detent.ports.claims import RunBusyError
 from detent.ports.journal import (
     Journal,
-    JournalError,
     JournalUnavailableError,
     RunNotFoundError,
 )
@@ -42,21 +36,13 @@ SAY_S = 10.0
 """How long a word waits for a worker to hear it."""
 ANSWER_S = 1.0
 """How long an answer is waited for until it is looked whether anybody is there to give it."""
-LEAVE_S = 2.0
-"""How long an execution tries to say that it has left. Unless it can, people are asked of tools."""
-BUSY_S = 0.2
-"""How far apart the looks are at a run that another worker is just leaving."""
 ENDED = frozenset({"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"})
 
 
-class ModelFailedError(Exception):
-    """A run has failed, as its model gave no answer."""
-
-
 class DBOSEffects:
-    """What `EffectsDriving` asks of DBOS, and the worker that performs.
+    """What `EffectsDriving` asks of DBOS.
 
-    A worker has the claim of each run that it follows. One whose claim is free has lost its worker,
+    A worker has the claim of each run that it follows: one whose claim is free has lost its worker,
     and is handed on.
     """
 
@@ -76,12 +62,9 @@ class DBOSEffects:
     ) -> None:
         self._url, self._name, self._queue, self._poll_s = url, name, queue, poll_s
         self._journal, self._keeper = journal, keeper
-        self._parts, self._outside, self._drain_s = parts, outside, drain_s
-        self._places = asyncio.Semaphore(running)
-        self._own = asyncio.get_running_loop()
-        self._following: dict[asyncio.Task[Any], asyncio.AbstractEventLoop] = {}
-        self._works = self._is_ending = False
-        self.changed: dict[str, str] = {}
+        self._parts, self._drain_s = parts, drain_s
+        self._follower = DBOSFollower(keeper, parts, outside, asyncio.Semaphore(running))
+        self._works = False
 
     async def connect(self, *, works: bool) -> None:
         """Begin to take runs."""
@@ -90,6 +73,7 @@ class DBOSEffects:
             if works:
                 await asyncio.to_thread(self._launch)
             self._client = await asyncio.to_thread(client_of, self._url)
+            self._follower.client.set_result(self._client)
         except SQLAlchemyError as error:
             if works:  # or no other host of this process could begin
                 await asyncio.to_thread(dbos.DBOS.destroy, destroy_registry=True)
@@ -97,7 +81,7 @@ class DBOSEffects:
 
     def _launch(self) -> None:
         async def detent_effects(opening: Json) -> Json:
-            return await self._follow(opening)
+            return await self._follower.follow(opening)
 
         launch(
             detent_effects,
@@ -109,119 +93,15 @@ class DBOSEffects:
             concurrency=None,  # one that waits takes no place of those that work
         )
 
-    async def _follow(self, opening: Json) -> Json:
-        """A workflow. It is in an event loop of DBOS; what it does to the world is in ours.
-
-        RULE: DBOS writes down what a workflow raises, for ever. So what is the matter with a worker
-        is not raised: the workflow is left as it is, and is handed on.
-        """
-        task, run_id = asyncio.current_task(), opening["run_id"]
-        assert task is not None  # noqa: S101 - a coroutine that awaits is in one
-        self._following[task] = asyncio.get_running_loop()
-        try:
-            inside = await self._followed(opening)
-        except DBOSWorkflowConflictIDError:  # another one has it
-            raise
-        except Exception as error:
-            LOGGER.warning("run %s could not go on here: %s", run_id, type(error).__name__)
-            raise asyncio.CancelledError from error
-        finally:
-            del self._following[task]
-        if (status := status_of(inside.run)) == "failed":
-            raise ModelFailedError("the model gave no answer")
-        return {"status": status, "length": inside.length}
-
-    async def _followed(self, opening: Json) -> Inside:
-        """Follow a run to its end. Its claim is ours meanwhile."""
-        lease: Lease = await self._here(self._claimed(opening["run_id"]))
-        workflow_id = dbos.DBOS.workflow_id or ""
-        engine: DBOSHistory | None = None
-        try:
-            recorded = await self._here(self._recorded(workflow_id))
-            engine = DBOSHistory(recorded, self._performed, partial(self._late, workflow_id))
-            await engine.open()
-            inside = await self._inside(opening, engine)
-            await inside.follow()
-            await engine.answer()
-        except BaseException:
-            if engine is not None:
-                await self._here(self._left(workflow_id, engine.left()))
-            raise
-        finally:
-            if engine is not None:
-                engine.leave(is_ending=self._is_ending)
-            with suppress(JournalError):  # then it lapses
-                await self._here(in_event_loop(lease.release_steps()))
-        return inside
-
-    async def _inside(self, opening: Json, engine: DBOSHistory) -> Inside:
-        """One that follows a run. Where its agent has changed, the run stands still."""
-        agent, run_id = opening["agent"], opening["run_id"]
-        while True:
-            try:
-                if agent in self._parts:
-                    return Inside(self._parts[agent].spec, opening, engine)
-                self.changed[run_id] = f"there is no agent {agent!r}"
-            except AgentChangedError as error:
-                self.changed[run_id] = str(error)
-            LOGGER.warning("run %s stands still: %s", run_id, self.changed[run_id])
-            await asyncio.Event().wait()
-
-    def _here(self, coroutine: Any) -> Awaitable[Any]:
-        """What a coroutine gives in our own event loop."""
-        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._own))
-
-    async def _claimed(self, run_id: str) -> Lease:
-        while True:
-            try:
-                return await in_event_loop(self._keeper.take_steps(run_id))
-            except RunBusyError:
-                await asyncio.sleep(BUSY_S)
-
-    async def _recorded(self, workflow_id: str) -> dict[int, str]:
-        steps = await self._client.list_workflow_steps_async(workflow_id, load_output=False)
-        return {step["function_id"]: step["function_name"] for step in steps}
-
-    async def _performed(self, job: Json) -> Json:
-        outcome: Json = await self._here(self._placed(job))
-        return outcome
-
-    async def _placed(self, job: Json) -> Json:
-        async with self._places:
-            if self._is_ending:
-                await asyncio.Event().wait()  # until it is cancelled: nothing more is begun
-            return await self._outside.perform(job)
-
-    async def _late(self, workflow_id: str, job: Json, outcome: Json) -> None:
-        """Another execution has the run: it hears what a tool has done here.
-
-        That a tool never ran is said once, whoever knows it, and however often the run is followed.
-        """
-        if (late := self._outside.late(job, outcome)) is not None:
-            unrun = late.get("never_ran")
-            key = None if unrun is None else f"{workflow_id} {unrun}"
-            send = self._client.send_async(workflow_id, late, TOPIC, idempotency_key=key)
-            await self._here(send)
-
-    async def _left(self, workflow_id: str, left: Json) -> None:
-        """An execution leaves a run: whoever has it now hears that."""
-        try:
-            async with asyncio.timeout(LEAVE_S):
-                await self._client.send_async(workflow_id, left, TOPIC)
-        except Exception as error:  # noqa: BLE001 - people are asked about what is lost, then
-            LOGGER.warning("run %s could not be left: %s", workflow_id, type(error).__name__)
+    @property
+    def changed(self) -> Mapping[str, str]:
+        """The runs that cannot be followed here, as their agents have changed."""
+        return self._follower.changed
 
     async def disconnect(self) -> None:
         """Begin nothing more, hear out what is at work for a while, and leave the rest."""
         if self._works:
-            self._is_ending = True
-            await self._outside.drained(self._drain_s)
-            for task, loop in list(self._following.items()):
-                loop.call_soon_threadsafe(task.cancel)
-            with suppress(TimeoutError):  # where the database is gone, nobody hears of the end
-                async with asyncio.timeout(2 * LEAVE_S):
-                    while self._following:  # noqa: ASYNC110 - they are in another event loop
-                        await asyncio.sleep(0.01)
+            await self._follower.drain(self._drain_s)
             await asyncio.to_thread(
                 dbos.DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=1
             )

@@ -1,0 +1,166 @@
+"""One effect as an activity of Temporal: it is performed, and the engine hears what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+from temporalio import activity
+from temporalio.client import (
+    AsyncActivityCancelledError,
+    Client,
+    RPCTimeoutOrCancelledError,
+    WorkflowExecutionStatus,
+    WorkflowUpdateFailedError,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from detent.adapters.hosts.effects.history import Json
+from detent.adapters.hosts.effects.outcomes import is_tool
+from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.engines.temporal_follow import BEGUN, SAY
+from detent.adapters.telemetry.logs import LOGGER
+
+if TYPE_CHECKING:
+    from temporalio.client import WorkflowHandle
+
+BEATS = 4
+"""An effect beats so often in the time in which its worker is missed."""
+TELL_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""How far apart the tries are to say something to the engine; the last one again and again."""
+
+
+def pauses() -> Iterator[float]:
+    """The seconds between tries, without an end."""
+    return chain(TELL_S, repeat(TELL_S[-1]))
+
+
+@frozen
+class EffectActivity:
+    """Performs jobs, each in an activity, which beats meanwhile.
+
+    Attributes:
+        client: for what is said to the engine from outside of the activity.
+        beat_s: after so long without a beat, the engine misses the worker.
+        outside: carries a job out.
+    """
+
+    client: Client
+    beat_s: float
+    outside: Outside
+
+    async def perform(self, job: Json) -> Json:
+        """Perform a job. One for which the engine waits no longer goes on, and tells what it did.
+
+        RULE: a known outcome is never thrown away. A tool that the run itself has dropped is void.
+        RULE: a tool begins once the engine knows that it does, and beats from then on. One that was
+        given to a worker which nobody has heard of since has not begun.
+        """
+        token = activity.info().task_token
+        beating = asyncio.create_task(self._beat(None))
+
+        async def begins() -> bool:
+            nonlocal beating
+            is_known = await self._known_to_begin(token)
+            beating = asyncio.create_task(self._beat(BEGUN))
+            return is_known
+
+        if is_tool(job):
+            beating.cancel()  # it must not say less, later
+        performed = asyncio.create_task(self.outside.perform(job, begins))
+        performed.add_done_callback(lambda _: beating.cancel())  # what has ended beats no more
+        report = asyncio.create_task(self._report(job, performed))
+        try:
+            outcome = await asyncio.shield(report)
+        except asyncio.CancelledError:
+            why = activity.cancellation_details()
+            is_dropped = why is None or why.cancel_requested
+            if why is not None and why.not_found:  # a run that has ended asks for nothing more
+                is_dropped = await self._is_over(activity.info().workflow_id or "")
+            if why is None or is_dropped or why.worker_shutdown or not is_tool(job):
+                performed.cancel()
+            if is_dropped or not is_tool(job):
+                report.cancel()
+                raise
+            outcome = await report
+        finally:
+            beating.cancel()
+        if is_tool(job):
+            activity.raise_complete_async()
+        return outcome
+
+    async def _is_over(self, workflow_id: str) -> bool:
+        handle: WorkflowHandle[Any, Any] = self.client.get_workflow_handle(workflow_id)
+        try:
+            status = (await handle.describe()).status
+        except RPCError as error:
+            return error.status is RPCStatusCode.NOT_FOUND
+        return status is not WorkflowExecutionStatus.RUNNING
+
+    async def _beat(self, what: str | None) -> None:
+        while True:
+            activity.heartbeat(*[] if what is None else [what])
+            await asyncio.sleep(self.beat_s / BEATS)
+
+    async def _known_to_begin(self, token: bytes) -> bool:
+        handle = self.client.get_async_activity_handle(task_token=token)
+        for pause_s in pauses():
+            try:
+                await handle.heartbeat(BEGUN)
+            except AsyncActivityCancelledError:
+                return False
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return False
+                await asyncio.sleep(pause_s)
+            else:
+                break
+        return True
+
+    async def _report(self, job: Json, performed: asyncio.Task[Json]) -> Json:
+        """What came of a job; of a tool the engine has been told."""
+        await asyncio.wait([performed])
+        if performed.cancelled():
+            outcome: Json = {"lost": "its worker was ended while it was at work"}
+        else:
+            outcome = performed.result()
+        if is_tool(job):
+            late = self.outside.late(job, outcome)
+            outcome.pop("wrapped", None)
+            info = activity.info()
+            if not await self._completed(info.task_token, outcome) and late is not None:
+                await self._heard_late(info.workflow_id or "", late)
+        return outcome
+
+    async def _completed(self, token: bytes, outcome: Json) -> bool:
+        """Complete the activity of a tool; False says that it was given up."""
+        handle = self.client.get_async_activity_handle(task_token=token)
+        for pause_s in pauses():
+            try:
+                await handle.complete(outcome)
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return False
+                LOGGER.warning("the engine could not be told of a tool: %s", error.status.name)
+                await asyncio.sleep(pause_s)
+            else:
+                break
+        return True
+
+    async def _heard_late(self, workflow_id: str, late: Json) -> None:
+        """Have the run hear what a tool has done that was given up; one that has ended does not."""
+        handle: WorkflowHandle[Any, Any] = self.client.get_workflow_handle(workflow_id)
+        for pause_s in pauses():
+            try:
+                await handle.execute_update(SAY, late)
+            except WorkflowUpdateFailedError:
+                return
+            except (RPCError, RPCTimeoutOrCancelledError) as error:  # nobody hears it yet
+                if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
+                    return
+                await asyncio.sleep(pause_s)
+            else:
+                return
