@@ -18,13 +18,13 @@ from detent.testing import (
 )
 
 
-@tool
+@tool(on_unknown="rerun")
 def pay(amount: int) -> str:
     """Pay somebody."""
     return f"paid {amount}"
 
 
-@tool
+@tool(on_unknown="rerun")
 def wire(amount: int) -> str:
     """Wire money."""
     return f"wired {amount}"
@@ -87,6 +87,12 @@ def test_one_budget_is_never_exceeded_by_agents_inside() -> None:
     budget = AskOverBudget("amount", 100)
 
     assert proved(budget, payer(budget)).states > 20
+
+
+def test_a_payment_that_is_run_again_after_a_crash_is_followed_to_an_end() -> None:
+    """Each attempt takes of the budget, so that one more death never leads to a run seen before."""
+    assert pay.on_unknown == "rerun"
+    assert 20 < proved(AskOverBudget("amount", 100), calls=1).states < 200
 
 
 def test_a_higher_budget_than_is_claimed_is_refuted() -> None:

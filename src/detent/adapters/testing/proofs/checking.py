@@ -28,6 +28,7 @@ from detent.core.codec.own_values import data_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.delegation import agents_in
 from detent.core.machine.step import start, step
+from detent.core.run.approval import once
 from detent.core.run.events import CancelRequested, Event, Resumed
 from detent.core.run.run import Delegated, Run, Running
 from detent.core.run.spec import AgentSpec
@@ -98,7 +99,7 @@ def check(
     The model calls any of the tools, up to `calls` at once, or answers, or fails. Each tool
     returns, or fails for now or for good, or its time is up. Each human says anything, and others
     forge it. At every point the process may die, but for a call that it has died in already and a
-    human has had begun anew, and the run be cancelled. No tool is run.
+    human has had begun anew or that takes of a budget, and the run be cancelled. No tool is run.
 
     Hooks stand where they stand in a run, those of agents inside as well; a spec has none.
 
@@ -293,6 +294,8 @@ class _Search:
             if after is visit.run:
                 continue
             if isinstance(event, Resumed):
+                if _dies_again(visit):
+                    continue
                 self._require_stored(visit)
             there = self._judged(visit, event, after)
             number = self._numbers.setdefault(self._key(there), len(self._seen))
@@ -360,6 +363,30 @@ class _Search:
             held = {**data["state"]["data"], "messages": None}
             data = {**data, **UNCOMPARED, "state": held}
         return visit.memories, hash_of(data)
+
+
+def _dies_again(visit: _Visit) -> bool:
+    """Whether the process would die once more in a call that takes of a budget.
+
+    Each attempt may have spent it, so that no two such deaths lead to the same run: a tool that is
+    run again after a crash would give runs without end.
+    """
+    now, at = _spending(visit.run), visit.before
+    event = visit.event
+    while now and at is not None:
+        if isinstance(event, Resumed) and now & _spending(at.run):
+            return True
+        event, at = at.event, at.before
+    return False
+
+
+def _spending(run: Run[Any]) -> frozenset[object]:
+    """The calls that are at work and would take of a budget again, were they begun again."""
+    return frozenset(
+        (path, slot.ref)
+        for path, slot in slots_in(run)
+        if isinstance(slot.status, Running) and slot.spends != once(slot.spends)
+    )
 
 
 def _deepest_turn(run: Run[Any]) -> int:
