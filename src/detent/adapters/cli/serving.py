@@ -24,6 +24,7 @@ from detent.adapters.cli.runs.stores import FORMS, store_at
 from detent.adapters.hosts.signals import serve_until_signal
 from detent.adapters.hosts.stored import StoredHost
 from detent.adapters.providers.http.endpoints import without_secrets
+from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class _Pages:
 
             from detent.adapters.web.app import web_app
         except ModuleNotFoundError as error:
-            advice = f"--web needs {error.name}: pip install 'detent[web]'"
+            advice = f"--web needs {error.name}: {install_command('web')}"
             raise ImportError(advice) from error
 
         class Server(uvicorn.Server):

@@ -22,6 +22,7 @@ from detent.adapters.confirmation.typed_values import (
     no_value_of,
     readers_of,
 )
+from detent.adapters.system.installation import install_command
 from detent.adapters.system.terminal import (
     columns,
     drop_typed_keys,
@@ -201,7 +202,7 @@ class RichConsoleUI(SimpleConsoleUI):
     def __attrs_post_init__(self) -> None:
         if find_spec("rich") is None:  # said now, and not when a call waits for its answer
             raise ModuleNotFoundError(
-                "RichConsoleUI needs rich: pip install 'detent[cli]'; SimpleConsoleUI needs "
+                f"RichConsoleUI needs rich: {install_command('cli')}; SimpleConsoleUI needs "
                 "nothing",
                 name="rich",
             )
