@@ -108,7 +108,7 @@ def chat(  # noqa: PLR0917 - click passes each by name
     console = Console(stderr=as_json)
     thread = thread_named(thread) if thread else secrets.token_hex(4)
     kept = kept_of_thread(thread)
-    settings = settings_for(console, kept, OTHER_FOLDER)
+    settings = settings_for(console, kept, f"conversation {thread}", OTHER_FOLDER)
     going_on = going_on_command("chat", "--thread", thread, kept=kept)
     with (
         ready_generator(console, settings.model, settings.base_url) as generator,

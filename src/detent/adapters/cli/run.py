@@ -102,7 +102,7 @@ def run(  # noqa: PLR0917 - click passes each by name
     run_id = resume or secrets.token_hex(4)
     has_ended = resume is not None and _has_ended(resume)
     kept = kept_settings(own_runs(), resume) if resume else None
-    settings = settings_for(console, kept, OTHER_FOLDER, asks=not has_ended)
+    settings = settings_for(console, kept, f"run {run_id}", OTHER_FOLDER, asks=not has_ended)
     going_on = going_on_command("run", "--resume", run_id, kept=kept if resume else settings)
     # What a run may write it goes on to write: without that tool it would be another agent's.
     may_write = yes or sys.stdin.isatty() or (resume is not None and _could_write(resume))

@@ -101,7 +101,7 @@ def default_folder() -> Path:
 
 
 def settings_for(
-    console: Console, kept: Settings | None, instead: str, *, asks: bool = True
+    console: Console, kept: Settings | None, subject: str, instead: str, *, asks: bool = True
 ) -> Settings:
     """What this command answers with: what is `kept`, and of its own options those that are typed.
 
@@ -111,6 +111,7 @@ def settings_for(
     Args:
         console: where it is said what is another than was kept.
         kept: what the run, or the conversation, was begun with.
+        subject: what is gone on with, as people name it.
         instead: how one asks about another folder.
         asks: whether a model is asked; else only the file of the answer matters.
 
@@ -125,17 +126,17 @@ def settings_for(
     said = {name for name in kept.data() if _is_typed(name)}
     changed = [name for name in kept.data() if name in said and _differs(name, typed, kept)]
     if "folder" in changed:
-        text = f"it looks into {kept.folder}, with which it was begun: leave out --folder"
+        text = f"{subject} looks into {kept.folder}, with which it was begun: leave out --folder"
         raise click.UsageError(f"{text}; {instead}")
     if "guarded" in changed:  # its calls were judged by another rule than they would be now
-        raise click.UsageError(f"it was begun without --ask: leave that out; {instead}")
+        raise click.UsageError(f"{subject} was begun without --ask: leave that out; {instead}")
     for name in changed if asks else [name for name in changed if name == "output"]:
         put(console, _change(name, typed, kept), "yellow")
     chosen = evolve(kept, **{name: getattr(typed, name) for name in said})
     if _provider(chosen) != _provider(kept) and "base_url" not in said:
         chosen = evolve(chosen, base_url=None)  # it is a server of the other provider
     if asks:
-        _require_whole(chosen)
+        _require_whole(chosen, subject)
     return chosen
 
 
@@ -168,14 +169,14 @@ def _change(name: str, typed: Settings, kept: Settings) -> str:
     return f"{now} in place of {before[-1]}, with which it was begun"
 
 
-def _require_whole(settings: Settings) -> None:
+def _require_whole(settings: Settings, subject: str) -> None:
     """Raise ClickException for what is not there, or was not kept whole."""
     url = settings.base_url
     if url is not None and "***" in url and not _is_typed("base_url"):
-        text = f"it was begun with --base-url {url}, whose key is not kept"
+        text = f"{subject} was begun with --base-url {url}, whose key is not kept"
         raise click.UsageError(f"{text}: say the whole URL by --base-url")
     if not settings.folder.is_dir():
-        text = f"it looks into {settings.folder.absolute()}, which is not there any more"
+        text = f"{subject} looks into {settings.folder.absolute()}, which is not there any more"
         raise click.ClickException(f"{text}: put it back, or ask anew about another folder")
 
 
