@@ -31,7 +31,7 @@ from detent.adapters.cli.folder_agent import (
 )
 from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.stores import LAST, run_named
-from detent.adapters.cli.settings import Settings, kept_settings, settings_for
+from detent.adapters.cli.settings import MAX_STEPS, Settings, kept_settings, settings_for
 from detent.adapters.cli.show import Show, outcome, put, summary
 from detent.adapters.stories.entries import messages_in, text_in
 from detent.adapters.system.terminal import escape_control
@@ -68,7 +68,7 @@ def _run_ids(context: click.Context, option: click.Parameter, typed: str) -> lis
 @model_option
 @base_url_option
 @click.option("--yes", is_flag=True, help="Write the answer without asking.")
-@click.option("--max-steps", type=click.IntRange(1), default=12, show_default=True)
+@click.option("--max-steps", type=click.IntRange(1), default=MAX_STEPS, show_default=True)
 @click.option(
     "--resume",
     metavar="RUN",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from attrs import evolve, frozen
@@ -19,6 +18,8 @@ from detent.ports.journal import Journal
 
 KEPT = "detent.command"
 """Where a question keeps them, in its `meta`: no model is sent that."""
+MAX_STEPS = 12
+"""How many steps a run may take where nobody says it."""
 OPTIONS = {"as_json": "json", "guarded": "ask"}
 """What parameters are called that have another name as options."""
 
@@ -43,7 +44,7 @@ class Settings:
     output: Path | None
     model: str
     base_url: str | None
-    max_steps: int = 12
+    max_steps: int = MAX_STEPS
     guarded: bool = False
 
     def data(self) -> dict[str, str | int | None]:
@@ -141,10 +142,16 @@ def settings_for(
 
 
 def _typed() -> Settings:
+    """What this command is told, with defaults: `run` knows no --ask, and `chat` no --max-steps."""
     params = click.get_current_context().params
-    names = Settings.__annotations__.keys() & params.keys()
-    options: dict[str, Any] = {name: params[name] for name in names}
-    return Settings(**{**options, "folder": options["folder"] or default_folder()})
+    return Settings(
+        params["folder"] or default_folder(),
+        params["output"],
+        params["model"],
+        params["base_url"],
+        params.get("max_steps", MAX_STEPS),
+        params.get("guarded", False),
+    )
 
 
 def _is_typed(name: str) -> bool:
