@@ -148,6 +148,7 @@ def run(arguments: list[str]) -> str:
 
 def test(arguments: list[str]) -> str:
     """Do all the checks and tests, or only the tests that the arguments choose."""
+    require_files(arguments)
     set_up(FOR_WORK)
     # Tests begin hundreds of Pythons: without this each would compile all that it imports anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -161,6 +162,23 @@ def test(arguments: list[str]) -> str:
     if failed:
         raise DevError(f"failed: {', '.join(failed)}; put it right and run this again")
     return f"{', '.join(CHECKS)} and all the tests passed"
+
+
+def require_files(arguments: list[str]) -> None:
+    """Refuse a file of tests that there is not: pytest would say so after minutes of set-up.
+
+    What stands behind an option may be its value, and is left to pytest.
+    """
+    before = ["", *arguments]
+    for option, argument in zip(before, arguments):
+        name = argument.partition("::")[0]
+        is_path = name.endswith(".py") or "/" in name
+        if is_path and not (argument.startswith("-") or option.startswith("-")):
+            if (ROOT / name).exists():
+                continue
+            found = sorted((ROOT / "tests").rglob(Path(name).name))
+            meant = f"; did you mean {found[0].relative_to(ROOT)}?" if found else ""
+            raise DevError(f"there is no {name} in {ROOT}{meant}", 2)
 
 
 def coverage(_: list[str]) -> str:

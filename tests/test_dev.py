@@ -92,6 +92,24 @@ def test_a_python_without_venv_is_told_how_to_get_it(
     assert "no_such_module: add it" in capsys.readouterr().err
 
 
+def test_a_test_that_there_is_not_is_told_before_anything_is_set_up(
+    dev: ModuleType, processes: Processes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the one that may be meant; what is an option's value is no file."""
+    (dev.ROOT / "tests" / "core").mkdir(parents=True)
+    (dev.ROOT / "tests" / "core" / "test_tea.py").touch()
+
+    for wrong in (["nosuch.py"], ["-q", "a/b.py", "tests/no/test_milk.py::test_it"]):
+        assert dev.main(["test", *wrong]) == 2
+        assert f"there is no {wrong[-1].partition('::')[0]} in" in capsys.readouterr().err
+    assert dev.main(["test", "test_tea.py"]) == 2
+    meant = Path("tests", "core", "test_tea.py")
+    assert f"did you mean {meant}?" in capsys.readouterr().err
+    assert processes.started == []
+
+    dev.require_files(["tests/core/test_tea.py::test_it", "-k", "a/b", "-x", "tests/core"])
+
+
 def test_a_full_disk_is_seen_before_anything_is_done(
     dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

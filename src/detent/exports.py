@@ -36,7 +36,9 @@ def lazy_exports(
         except ModuleNotFoundError as error:
             if extra is None:
                 raise
-            advice = f"{door} needs {error.name}: pip install 'detent[{extra}]'"
+            from detent.adapters.system.installation import install_command
+
+            advice = f"{door} needs {error.name}: {install_command(extra)}"
             raise ImportError(advice, name=error.name) from error
         loaded[name] = value = getattr(module, name)
         return value  # next time it is found without a call

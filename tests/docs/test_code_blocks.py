@@ -50,6 +50,20 @@ def test_the_code_of_a_page_runs(
         exec(compile(code, page, "exec", dont_inherit=True), vars(module))  # noqa: S102  # the page is our own
 
 
+STARTS = [code for code in blocks(ROOT / "README.md") if code.lstrip().startswith("from ")]
+
+
+@pytest.mark.parametrize("place", range(len(STARTS)))
+def test_a_block_of_the_readme_that_begins_with_its_imports_needs_no_other(
+    place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads on there has not necessarily written the file of the blocks above."""
+    module = ModuleType("alone")
+    monkeypatch.setitem(sys.modules, "alone", module)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(STARTS[place], "README.md", "exec", dont_inherit=True), vars(module))  # noqa: S102  # the page is our own
+
+
 def test_a_page_imports_from_doors() -> None:
     """What users are shown is public, and stays where it is when modules move."""
     for page in PAGES:

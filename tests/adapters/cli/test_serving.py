@@ -84,14 +84,26 @@ def test_it_hosts_until_it_is_told_to_end(number: int, code: int, folder: Path) 
         _, rest = process.communicate(timeout=30)
     said += rest.splitlines(keepends=True)
 
+    app = f"{folder.name}:agents"
+    looking = f"{sys.executable} -m detent runs pending --app {app} --store runs.db"
     assert [line.partition("detent.serve: ")[2] for line in said] == [
         "begins, with 'one', 'two'\n",
+        f"shows what waits at a terminal: {looking}\n",
         "is ready\n",
         f"drains after {signal.Signals(number).name}: 0 runs are at work\n",
         "has ended\n",
     ]
     assert process.returncode == code
     assert SQLiteJournal("runs.db").runs() == []
+
+
+def test_a_terminal_is_told_where_to_look(folder: Path) -> None:
+    """Where there is a page, at an address to which a token may be sent."""
+    words = ("--web", "0.0.0.0:0", "--token-file", "tokens")
+    with serving(f"{folder.name}:own", *words) as (process, said):
+        process.terminate()
+    (line,) = [line for line in said if "runs pending" in line]
+    assert re.search(r"runs pending --host http://127\.0\.0\.1:\d+$", line)
 
 
 def test_it_goes_on_with_what_others_have_begun(folder: Path) -> None:

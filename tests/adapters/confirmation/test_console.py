@@ -147,7 +147,8 @@ def test_an_argument_that_is_no_json_is_asked_again(terminal: Terminal) -> None:
     terminal.will_type("m\nseven\n7\n\n")
 
     assert terminal.ask(amount=5).new_tool_params == {"amount": 7}
-    assert "That does not fit: it is not JSON" in terminal.shown("not JSON")
+    shown = terminal.shown("such as 3")
+    assert "That does not fit: expected JSON, such as 3" in shown
 
 
 def test_end_of_input_is_no_answer(terminal: Terminal) -> None:
@@ -267,7 +268,10 @@ def test_arguments_are_changed_one_by_one(terminal: Terminal, ui: SimpleConsoleU
         *((' to (string) ["Ann"]: ', 1), (" amount (integer) [5]: ", 3)),
         *((' kind ("gift" or "loan") ["gift"]: ', 2), (f" pin (integer) [{MASK} (secret)]: ", 2)),
         *((" tags (array) [[]]: ", 2), (" note (string or null) [not given]: ", 1)),
-        *(("That does not fit: it is not JSON", 2), ("'amount' must be at most 50", 1)),
+        *(
+            ("That does not fit: expected integer, such as 3", 2),
+            ("'amount' must be at most 50", 1),
+        ),
         *(("'kind' must be", 1), ("'tags[0]' must be a string, got 1", 1)),
     ):
         assert re.sub("\x1b\\[[0-9;]*m", "", shown).count(prompt) == count, prompt

@@ -19,6 +19,7 @@ from detent import (
     on_exit,
     tool,
 )
+from detent.adapters.cli.runs.views import tree
 from detent.adapters.stories.steps import steps_of
 from detent.adapters.stories.story import TAKEN_UP, Story, story_of
 from detent.approvals import CallRule, RuleList
@@ -184,6 +185,46 @@ def test_a_call_of_unknown_outcome_says_so(name: str, asks: dict[str, Any]) -> N
     assert (PROCESS_ENDED if name == "pay" else "the bank is closed") in call.why
     assert call.asked_at is not None
     assert (call.status, call.ended_at) == ("waits for a human", None)
+
+
+def test_how_long_a_call_took_whose_process_ended_is_not_made_up() -> None:
+    """It was not at work until somebody took the run up, and nobody saw until when it was."""
+    store = MemoryJournal()
+    freely: dict[str, Any] = {"confirmation_strategies": {}}
+    crashed(store, "pay", **freely)
+    agent = clerk(store, said(text="Fine."), tools=[pay, wire, fax], **freely)
+    (question,) = agent.pending("r")
+    agent.decide("r", question.respond("paid"))
+    agent.resume("r")
+
+    shown = [text for text, _ in tree(told(store))]
+    assert shown.count("   answered: paid") == 2  # what was said of it, and what came of it
+
+
+@tool(on_unknown="rerun")
+def look_again(amount: int) -> str:
+    """Look it up: once more does no harm."""
+    return f"found {amount}"
+
+
+@pytest.mark.parametrize("name", ["look_again", "pay"])
+def test_a_call_that_is_run_again_takes_as_long_as_that(name: str) -> None:
+    """Not since its first attempt, whose process has ended, and however long that lay there."""
+    store = MemoryJournal()
+    options: dict[str, Any] = {"tools": [pay, look_again], "confirmation_strategies": {}}
+    script = said(ToolCall(name, {"amount": 5}))
+    with pytest.raises(PowerCutError):
+        clerk(store, script, observers=[cut_power], **options).run("Go", run_id="r")
+    agent = clerk(store, said(text="Fine."), **options)
+    agent.resume("r", raise_at_break_point=False)
+    for question in agent.pending("r"):
+        agent.decide("r", question.confirm())
+        agent.resume("r")
+
+    starts = [entry.at for entry in store.read("r") if entry.kind == "ToolStarted"]
+    (call,) = told(store).calls
+    assert len(starts) == 2
+    assert call.began_at == starts[1]
 
 
 def test_a_tool_that_does_not_know_is_told_in_its_words() -> None:

@@ -13,6 +13,7 @@ from detent.adapters.cli.runs.apps import agents_by_name
 from detent.adapters.cli.runs.stores import FORMS
 from detent.adapters.cli.serving import journal_of
 from detent.adapters.hosts.local import LocalHost
+from detent.adapters.system.installation import install_command
 
 
 @click.command("acp", cls=CodedCommand)
@@ -41,7 +42,7 @@ def acp(app: str, journal: str | None, *, agent: str | None) -> None:
     host = LocalHost(agents, journal_of(agents, journal))
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")  # to stderr
     if find_spec("acp") is None or find_spec("starlette") is None:
-        raise click.ClickException("this needs ACP's SDK: pip install 'detent[acp]'")
+        raise click.ClickException(f"this needs ACP's SDK: {install_command('acp')}")
     asyncio.run(_served(host, name))
 
 

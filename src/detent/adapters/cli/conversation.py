@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from attrs import frozen
 from rich.console import Console
 
 from detent.adapters.agent.agent import Agent
-from detent.adapters.cli.endings import WAITING, ending
+from detent.adapters.cli.endings import NOT_FOUND, WAITING, ending
 from detent.adapters.cli.folder import Research
+from detent.adapters.cli.folder_agent import own_runs
+from detent.adapters.cli.runs.stores import LAST, every_run
+from detent.adapters.cli.settings import Settings, kept_settings
 from detent.adapters.cli.show import Show, outcome, put
 from detent.core.chat.messages import ChatRole
 from detent.ports.confirmation import HITLBreakpointException
@@ -26,6 +30,8 @@ from detent.ports.results import AgentResult
 
 HELP = "/history shows what was said, /help this; an empty line or Ctrl-D ends the conversation."
 COMMANDS = ("/help", "/history")
+THREADS_SHOWN = 50
+"""So many questions are looked at for the names of conversations that Tab completes."""
 HISTORY_MAX = 1_000
 
 
@@ -37,12 +43,16 @@ class Conversation:
         agent: who answers.
         thread_id: what the conversation is called in the journal.
         console: where all of it is shown.
+        settings: how questions are answered: each keeps them.
+        going_on: the command that goes on with it.
         is_json: whether each answer is printed as a line of JSON on standard output as well.
     """
 
     agent: Agent[Research]
     thread_id: str
     console: Console
+    settings: Settings
+    going_on: str
     is_json: bool = False
 
     def hold(self, read: Callable[[], str]) -> None:
@@ -57,7 +67,8 @@ class Conversation:
                 self._answer(partial(self._ask, line))
 
     def _ask(self, line: str, show: Show) -> AgentResult[Research]:
-        return self.agent.run(line, show, thread_id=self.thread_id)
+        question = self.settings.question(line)
+        return self.agent.run([question], show, thread_id=self.thread_id)
 
     def _answer(self, go: Callable[[Show], AgentResult[Research]]) -> None:
         started = time.monotonic()
@@ -67,7 +78,7 @@ class Conversation:
             names = ", ".join(call.tool_name for call in stopped.pending)
             raise ending(
                 f"run {stopped.result.run_id} waits for a decision about {names}, and there is no "
-                f"terminal to ask at; the conversation is {self.thread_id}",
+                f"terminal to ask at; at one, the conversation goes on by:\n  {self.going_on}",
                 WAITING,
             ) from stopped
         if result.exit_reason != "text":
@@ -77,12 +88,15 @@ class Conversation:
             click.echo(json.dumps({"thread_id": self.thread_id, **told_of}))
 
     def _command(self, line: str) -> None:
-        if line.startswith("/hist") and (last := self._last()) is not None:
-            for message in self.agent.resume(last).messages:
-                if message.text and message.role in {ChatRole.USER, ChatRole.ASSISTANT}:
-                    put(self.console, f"{message.role.value}: {message.text}")
-        else:
+        if not line.startswith("/hist"):
             put(self.console, HELP, "dim")
+            return
+        if (last := self._last()) is None:
+            put(self.console, "Nothing was said yet.", "dim")
+            return
+        for message in self.agent.resume(last).messages:
+            if message.text and message.role in {ChatRole.USER, ChatRole.ASSISTANT}:
+                put(self.console, f"{message.role.value}: {message.text}")
 
     def _last(self) -> str | None:
         found = self._runs()
@@ -96,6 +110,36 @@ class Conversation:
     def _runs(self) -> Any:
         journal = self.agent.assembly.required_journal
         return journal.runs(RunQuery(thread_id=self.thread_id, limit=1))
+
+
+def thread_named(name: str) -> str:
+    """The conversation that is meant: by its name, or the newest.
+
+    Raises:
+        ClickException: the newest is meant, and there is none.
+    """
+    if name != LAST:
+        return name
+    if (newest := next(_threads(), None)) is None:
+        raise ending("there is no conversation to go on with: none has been begun here", NOT_FOUND)
+    return newest
+
+
+def thread_names(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
+    """What Tab completes where a conversation is named: the newest."""
+    names = dict.fromkeys((LAST, *islice(_threads(), THREADS_SHOWN)))
+    return [name for name in names if name.startswith(typed)]
+
+
+def kept_of_thread(thread_id: str) -> Settings | None:
+    """What the latest question of a conversation was asked with, where there is one."""
+    found = own_runs().runs(RunQuery(thread_id=thread_id, limit=1))
+    return kept_settings(own_runs(), found[0].run_id) if found else None
+
+
+def _threads() -> Iterator[str]:
+    """The conversations of this command, a name for each of its questions, the newest first."""
+    return (run.thread_id for run in every_run(own_runs()) if run.thread_id)
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from detent.adapters.system.installation import install_command
+
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 LIBRARIES = frozenset({"click", "httpx", "platformdirs", "rich"})
@@ -17,7 +19,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in LIBRARIES:
             raise
-        sys.exit(f"the command line needs {error.name}: pip install 'detent[cli]'")
+        sys.exit(f"the command line needs {error.name}: {install_command('cli')}")
     except KeyboardInterrupt:  # before there was anything to stop
         sys.exit(INTERRUPTED)
     commands(prog_name="detent")

@@ -25,11 +25,11 @@ from detent.adapters.cli.folder import (
     told_before,
 )
 from detent.adapters.cli.program import program
+from detent.adapters.cli.settings import Settings, typed_words
 from detent.adapters.cli.show import progress_bar, put
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
 from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
 from detent.adapters.journals.sqlite import SQLiteJournal
-from detent.adapters.providers.http.endpoints import without_secrets
 from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
@@ -46,8 +46,6 @@ PROMPT = (
     "Name the files that you used."
 )
 PROMPT_WRITING = " When you know the answer, call write_answer once with the whole of it."
-OPTIONS = {"as_json": "json", "guarded": "ask"}
-"""What parameters are called that have another name as options."""
 
 
 def _models(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
@@ -113,16 +111,9 @@ def stoppable(console: Console, going_on: str) -> Generator[None]:
         raise ending(text) from error
 
 
-def going_on_command(command: str, **changed: object) -> str:
-    """The command that goes on with what was begun by this one; a key in a URL is not shown."""
-    options = {**click.get_current_context().params, **changed}
-    words = [*program(), command]
-    for name, value in options.items():
-        option = OPTIONS.get(name, name.replace("_", "-"))
-        if name != "question" and value not in {None, False}:
-            text = without_secrets(str(value)) if name == "base_url" else str(value)
-            words += [f"--{option}", *([] if value is True else [text])]
-    return shlex.join(words)
+def going_on_command(*words: str, kept: Settings | None) -> str:
+    """The command that goes on with what was begun by this one, as far as it is not `kept`."""
+    return shlex.join([*program(), *words, *typed_words(kept)])
 
 
 def state_folder() -> Path:
@@ -139,22 +130,17 @@ def own_runs() -> SQLiteJournal:
 
 
 def folder_agent(
-    generator: ChatGenerator,
-    folder: Path,
-    output: Path | None,
-    *,
-    asker: ConfirmationUI | None,
-    guarded: bool = False,
-    max_steps: int = 12,
+    generator: ChatGenerator, settings: Settings, *, asker: ConfirmationUI | None
 ) -> Agent[Research]:
-    """The agent that answers about `folder`; with an `output` it may write there.
+    """The agent that answers about a folder; with an `output` it may write there.
 
     `asker` is asked before it writes, or if all is `guarded` before any tool; without one it stops.
     """
+    output = settings.output
     always = AlwaysAskPolicy()
     rule = always if asker is None else BlockingConfirmationStrategy(always, asker)
-    tools = folder_tools(Folder(folder))
-    strategies: dict[str, Strategy] = {"*": rule} if guarded else {}
+    tools = folder_tools(Folder(settings.folder))
+    strategies: dict[str, Strategy] = {"*": rule} if settings.guarded else {}
     if output is not None:
         tools.append(answer_writer(output))
         strategies[WRITE] = rule
@@ -165,14 +151,8 @@ def folder_agent(
         exit_conditions=["text", WRITE] if output is not None else ["text"],
         state_schema=Research,
         # a small model may search for ever: at the end it says what it has found
-        limits=Limits(max_steps, final_answer=True),
+        limits=Limits(settings.max_steps, final_answer=True),
         hooks=[before_tool(told_before), before_model(answer_now)],
         confirmation_strategies=strategies,
         journal=own_runs(),
     )
-
-
-def default_folder() -> Path:
-    """The folder that is looked in where none is named."""
-    docs = Path("docs")
-    return docs if docs.is_dir() else Path()

@@ -13,12 +13,17 @@ from click.shell_completion import get_completion_class
 from rich.console import Console
 
 from detent.adapters.cli.acp import acp
-from detent.adapters.cli.conversation import Conversation, typed_lines
+from detent.adapters.cli.conversation import (
+    Conversation,
+    kept_of_thread,
+    thread_named,
+    thread_names,
+    typed_lines,
+)
 from detent.adapters.cli.endings import INTERRUPTED
 from detent.adapters.cli.folder import Folder
 from detent.adapters.cli.folder_agent import (
     base_url_option,
-    default_folder,
     folder_agent,
     folder_option,
     going_on_command,
@@ -32,9 +37,12 @@ from detent.adapters.cli.models import models
 from detent.adapters.cli.run import run
 from detent.adapters.cli.runs.group import runs
 from detent.adapters.cli.serving import serve
+from detent.adapters.cli.settings import settings_for
 from detent.adapters.cli.show import put
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.system.terminal import escape_control
+
+OTHER_FOLDER = "for another there is a conversation of its own, by another --thread"
 
 
 class _QuotingGroup(click.Group):
@@ -75,7 +83,12 @@ main.add_command(acp)
 )
 @model_option
 @base_url_option
-@click.option("--thread", metavar="NAME", help="Go on with a conversation, or begin one by a name.")
+@click.option(
+    "--thread",
+    metavar="NAME",
+    shell_complete=thread_names,
+    help="Go on with a conversation, or with the newest, by the word last; or begin one by a name.",
+)
 @click.option("--ask", "guarded", is_flag=True, help="Ask before any tool runs, not files alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print each answer as a line of JSON.")
 def chat(  # noqa: PLR0917 - click passes each by name
@@ -93,16 +106,20 @@ def chat(  # noqa: PLR0917 - click passes each by name
     terminal to ask at, 6 where another process is at work on the conversation, 130 for Ctrl-C.
     """
     console = Console(stderr=as_json)
-    folder, thread = folder or default_folder(), thread or secrets.token_hex(4)
-    going_on = going_on_command("chat", thread=thread, folder=folder)
-    with ready_generator(console, model, base_url) as generator, stoppable(console, going_on):
-        at_terminal = sys.stdin.isatty()
-        asker = SimpleConsoleUI() if at_terminal else None
-        agent = folder_agent(generator, folder, output, asker=asker, guarded=guarded)
-        names = partial(_names, folder)
-        kept = state_folder() / "chat_history"
-        with typed_lines(kept, names, prompt="" if as_json else "\nyou: ") as read:
-            Conversation(agent, thread, console, as_json).hold(read)
+    thread = thread_named(thread) if thread else secrets.token_hex(4)
+    kept = kept_of_thread(thread)
+    settings = settings_for(console, kept, f"conversation {thread}", OTHER_FOLDER)
+    going_on = going_on_command("chat", "--thread", thread, kept=kept)
+    with (
+        ready_generator(console, settings.model, settings.base_url) as generator,
+        stoppable(console, going_on),
+    ):
+        asker = SimpleConsoleUI() if sys.stdin.isatty() else None
+        agent = folder_agent(generator, settings, asker=asker)
+        lines = state_folder() / "chat_history"
+        names = partial(_names, settings.folder)
+        with typed_lines(lines, names, prompt="" if as_json else "\nyou: ") as read:
+            Conversation(agent, thread, console, settings, going_on, as_json).hold(read)
         put(console, f"\nTo go on: {going_on}", "dim")
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import click
+from attrs import evolve
 from click.core import ParameterSource
 from rich.console import Console
 
@@ -20,7 +21,6 @@ from detent.adapters.cli.folder import WRITE, Research, answer_of, write_to
 from detent.adapters.cli.folder_agent import (
     PROMPT_WRITING,
     base_url_option,
-    default_folder,
     folder_agent,
     folder_option,
     going_on_command,
@@ -29,7 +29,9 @@ from detent.adapters.cli.folder_agent import (
     ready_generator,
     stoppable,
 )
-from detent.adapters.cli.runs.stores import run_named
+from detent.adapters.cli.program import program
+from detent.adapters.cli.runs.stores import LAST, run_named
+from detent.adapters.cli.settings import MAX_STEPS, Settings, kept_settings, settings_for
 from detent.adapters.cli.show import Show, outcome, put, summary
 from detent.adapters.stories.entries import messages_in, text_in
 from detent.adapters.system.terminal import escape_control
@@ -40,10 +42,11 @@ from detent.ports.chat import StreamingCallback
 from detent.ports.listing import ENDED, RunQuery
 from detent.ports.results import AgentResult
 
+ANSWER = Path("answer.md")
+"""Where an answer is written, where no other file is named."""
+OTHER_FOLDER = 'another is for a run of its own: detent run "…" --folder FOLDER'
 STEPS_OF_ANY = 1_000_000
 """More steps than a run has taken: it is read whatever it was allowed."""
-LAST = "last"
-"""In the place of a run's id: the run that was written to last."""
 
 
 def _run_ids(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
@@ -58,14 +61,14 @@ def _run_ids(context: click.Context, option: click.Parameter, typed: str) -> lis
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("answer.md"),
+    default=ANSWER,
     show_default=True,
     help="Where the answer is written.",
 )
 @model_option
 @base_url_option
 @click.option("--yes", is_flag=True, help="Write the answer without asking.")
-@click.option("--max-steps", type=click.IntRange(1), default=12, show_default=True)
+@click.option("--max-steps", type=click.IntRange(1), default=MAX_STEPS, show_default=True)
 @click.option(
     "--resume",
     metavar="RUN",
@@ -96,32 +99,54 @@ def run(  # noqa: PLR0917 - click passes each by name
     console = Console(stderr=as_json)
     resume = _run_to_resume(resume) if resume else None
     question = "" if resume else question or _asked_for()
-    folder = folder or default_folder()
     run_id = resume or secrets.token_hex(4)
-    going_on = going_on_command("run", resume=run_id, folder=folder)
-    asker = AlwaysYes() if yes else TimedConsoleUI()
-    target = output if yes or sys.stdin.isatty() else None
-    agent_with = partial(
-        folder_agent, folder=folder, output=target, asker=asker, max_steps=max_steps
-    )
-    if resume and _has_ended(resume):
-        result, seconds = _kept(console, resume), None
+    has_ended = resume is not None and _has_ended(resume)
+    kept = kept_settings(own_runs(), resume) if resume else None
+    settings = settings_for(console, kept, f"run {run_id}", OTHER_FOLDER, asks=not has_ended)
+    going_on = going_on_command("run", "--resume", run_id, kept=kept if resume else settings)
+    # What a run may write it goes on to write: without that tool it would be another agent's.
+    may_write = yes or sys.stdin.isatty() or (resume is not None and _could_write(resume))
+    if has_ended:
+        result, seconds = _kept(console, run_id), None
     else:
-        with ready_generator(console, model, base_url) as generator, stoppable(console, going_on):
-            task = question or f"going on with {run_id}"
-            put(console, f"{task}\n(in {folder}, by {model})\n", "bold")
-            agent, show, started = agent_with(generator), Show(console), time.monotonic()
-            if resume:
-                result = agent.resume(resume, show)
-            else:
-                result = agent.run(question, show, run_id=run_id)
-            seconds = time.monotonic() - started - asker.waited_s
-    written = _written(result, output, yes=yes, before=seconds is None)
-    where = _place(result, going_on, may_write=target is not None, before=seconds is None)
+        used = settings if may_write else evolve(settings, output=None)
+        asked = settings.question(question) if question else None
+        result, seconds = _answered(console, asked, run_id, used, going_on, yes=yes)
+    written = _written(result, settings.output or ANSWER, yes=yes, before=has_ended)
+    where = _place(result, going_on, may_write=may_write, before=has_ended)
     summary(console, result, str(written or where), seconds)
     if as_json:
         click.echo(json.dumps(outcome(result, seconds or 0.0, written)))
     _require_answer(result, going_on)
+
+
+def _answered(
+    console: Console,
+    question: ChatMessage | None,
+    run_id: str,
+    settings: Settings,
+    going_on: str,
+    *,
+    yes: bool,
+) -> tuple[AgentResult[Research], float]:
+    """What a run comes to, which begins with a question or is gone on with, and how long it took.
+
+    The time in which somebody thought about a question does not count.
+    """
+    asker = AlwaysYes() if yes else TimedConsoleUI() if sys.stdin.isatty() else None
+    with (
+        ready_generator(console, settings.model, settings.base_url) as generator,
+        stoppable(console, going_on),
+    ):
+        task = f"going on with {run_id}" if question is None else question.text
+        put(console, f"{task}\n(in {settings.folder}, by {settings.model})\n", "bold")
+        agent, show = folder_agent(generator, settings, asker=asker), Show(console)
+        started = time.monotonic()
+        if question is None:
+            result = agent.resume(run_id, show, raise_at_break_point=False)
+        else:
+            result = agent.run([question], show, run_id=run_id, raise_at_break_point=False)
+        return result, time.monotonic() - started - (asker.waited_s if asker else 0)
 
 
 class NoModel:
@@ -155,8 +180,9 @@ def _could_write(run_id: str) -> bool:
 def _kept(console: Console, run_id: str) -> AgentResult[Research]:
     """What a run has come to before; its answer is shown."""
     output = Path() if _could_write(run_id) else None
+    settings = Settings(Path(), output, "nobody", None, STEPS_OF_ANY)
     with coded():
-        agent = folder_agent(NoModel(), Path(), output, asker=None, max_steps=STEPS_OF_ANY)
+        agent = folder_agent(NoModel(), settings, asker=None)
         result = agent.resume(run_id)
     put(console, f"run {run_id} has ended; its answer:\n", "bold")
     put(console, answer_of(result))
@@ -212,11 +238,20 @@ def _run_to_resume(named: str) -> str:
         )
     with coded():
         if named != LAST:
-            return run_named(own_runs(), named)
-        found = own_runs().runs(RunQuery(limit=1))
+            return _without_thread(run_named(own_runs(), named))
+        found = own_runs().runs(RunQuery(thread_id="", limit=1))
     if not found:
         raise ending("there is no run to go on with: none has been begun here", NOT_FOUND)
     return found[0].run_id
+
+
+def _without_thread(run_id: str) -> str:
+    """The run. One of a conversation is gone on with there; its answer may be looked at here."""
+    (run,) = own_runs().runs(RunQuery(run_id=run_id, limit=1))
+    if run.thread_id and run.status != "done":
+        way = shlex.join([*program(), "chat", "--thread", run.thread_id])
+        raise click.UsageError(f"run {run_id} is of a conversation, which goes on by: {way}")
+    return run_id
 
 
 def _require_answer(result: AgentResult[Research], going_on: str) -> None:

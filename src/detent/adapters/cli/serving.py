@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 import signal
 import socket
 from collections.abc import Generator, Mapping
@@ -17,10 +18,13 @@ import click
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.endings import INTERRUPTED, CodedCommand
 from detent.adapters.cli.hosting import ENGINES, host_of
+from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.apps import agents_by_name
 from detent.adapters.cli.runs.stores import FORMS, store_at
 from detent.adapters.hosts.signals import serve_until_signal
 from detent.adapters.hosts.stored import StoredHost
+from detent.adapters.providers.http.endpoints import without_secrets
+from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -116,19 +120,29 @@ def serve(
         if web is None
         else listening("--web", web, has_people=bool(people)) as listener
     ):
-        number = asyncio.run(_served(host, listener, people))
+        number = asyncio.run(_served(host, listener, people, _looking_words(app, journal)))
     LOGGER.info("has ended")
     if number == signal.SIGINT:
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-async def _served(host: StoredHost, listener: socket.socket | None, people: Tokens | None) -> int:
+def _looking_words(app: str, journal: str | None) -> str:
+    """The command that shows what waits for a human, read from the store: no page is needed."""
+    where = [] if journal is None else ["--store", without_secrets(journal)]
+    return shlex.join([*program(), "runs", "pending", "--app", app, *where])
+
+
+async def _served(
+    host: StoredHost, listener: socket.socket | None, people: Tokens | None, looking: str
+) -> int:
     """Host until a signal, which is given back; with a listener, show the web page there."""
     pages = None if listener is None else _Pages(host, listener, people)
 
     def ready() -> None:
         if pages is not None:
             pages.begin()
+        else:
+            LOGGER.info("shows what waits at a terminal: %s", looking)
         LOGGER.info("is ready")
 
     def drains(number: int) -> None:
@@ -151,7 +165,7 @@ class _Pages:
 
             from detent.adapters.web.app import web_app
         except ModuleNotFoundError as error:
-            advice = f"--web needs {error.name}: pip install 'detent[web]'"
+            advice = f"--web needs {error.name}: {install_command('web')}"
             raise ImportError(advice) from error
 
         class Server(uvicorn.Server):
@@ -175,9 +189,11 @@ class _Pages:
     def begin(self) -> None:
         """Answer from now on."""
         where, port = self._listener.getsockname()[:2]
-        url = f"http://{f'[{where}]' if ':' in where else where}:{port}"
-        LOGGER.info("shows its runs at %s", url)
-        LOGGER.info("answers a terminal: detent runs pending --host %s", url)
+        LOGGER.info("shows its runs at %s", _url(where, port))
+        # A token is sent to no address that is every one: a terminal on this machine has its own.
+        here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(where, where)  # noqa: S104 - none is bound
+        words = shlex.join([*program(), "runs", "pending", "--host", _url(here, port)])
+        LOGGER.info("answers a terminal: %s", words)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         self._task.add_done_callback(self._ended)
 
@@ -190,6 +206,10 @@ class _Pages:
         self._server.should_exit = True
         if self._task is not None:
             await self._task
+
+
+def _url(address: str, port: int) -> str:
+    return f"http://{f'[{address}]' if ':' in address else address}:{port}"
 
 
 def journal_of(agents: Mapping[str, Agent[Any, Any]], url: str | None) -> Journal:

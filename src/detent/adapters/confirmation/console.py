@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from shutil import get_terminal_size
 from threading import Lock
@@ -16,6 +16,13 @@ from attrs import fields, frozen
 
 from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.durations import deadline
+from detent.adapters.confirmation.typed_values import (
+    faults_about,
+    kinds_of,
+    no_value_of,
+    readers_of,
+)
+from detent.adapters.system.installation import install_command
 from detent.adapters.system.terminal import (
     columns,
     drop_typed_keys,
@@ -24,7 +31,6 @@ from detent.adapters.system.terminal import (
     print_text,
     spelled,
 )
-from detent.core.codec.json_text import read_json
 from detent.core.run.approval import Scope
 from detent.core.tools.masking import MASK
 from detent.core.values.frozen import thaw
@@ -164,19 +170,21 @@ class SimpleConsoleUI(Described):
 
     def _retyped(self, pending: PendingCall, name: str, value: object) -> object:
         """The value of a parameter, as it is or as the human types it: checked on the spot."""
-        kinds = _kinds(_properties(pending).get(name))
+        kinds = kinds_of(_properties(pending).get(name))
         label = f" ({' or '.join(kinds)})" if kinds else ""
         now = "not given" if value is NOT_GIVEN else _argument(pending, name, value, whole=False)
         while text := self.ask(barred(f"  {name}{label} [{now}]: ")):
             sentences: list[str] = []
-            for read in _readers(kinds, value):
+            for read in readers_of(kinds, value):
                 try:
                     new = read(text)
                 except ValueError:
-                    sentences = ["it is not JSON"]
+                    sentences = [no_value_of(kinds)]
                     continue
                 if not (
-                    sentences := _about(name, pending.faults({**pending.arguments, name: new}))
+                    sentences := faults_about(
+                        name, pending.faults({**pending.arguments, name: new})
+                    )
                 ):
                     return new
             self.say(barred(f"  That does not fit: {'; '.join(sentences)}"))
@@ -194,7 +202,7 @@ class RichConsoleUI(SimpleConsoleUI):
     def __attrs_post_init__(self) -> None:
         if find_spec("rich") is None:  # said now, and not when a call waits for its answer
             raise ModuleNotFoundError(
-                "RichConsoleUI needs rich: pip install 'detent[cli]'; SimpleConsoleUI needs "
+                f"RichConsoleUI needs rich: {install_command('cli')}; SimpleConsoleUI needs "
                 "nothing",
                 name="rich",
             )
@@ -264,36 +272,9 @@ def _encoding() -> str | None:
     return getattr(sys.stdout, "encoding", None)
 
 
-def _about(name: str, faults: list[str]) -> list[str]:
-    return [text for text in faults if f"'{name}" in text or text.startswith(name)]
-
-
-def _readers(kinds: Sequence[str], value: object) -> Sequence[Callable[[str], object]]:
-    """How to take what a human types: text as it is, all else as JSON, or the one that fits."""
-    if set(kinds) == {"string"} or (not kinds and isinstance(value, str)):
-        return (str,)
-    is_choice = any(kind.startswith('"') for kind in kinds)
-    return (read_json, str) if is_choice or "string" in kinds else (read_json,)
-
-
 def _properties(pending: PendingCall) -> Mapping[str, Any]:
     found: Mapping[str, Any] = pending.parameters.get("properties", {})
     return found
-
-
-def _kinds(schema: object) -> list[str]:
-    """The types of a parameter for people: "integer"; none where nothing says them."""
-    match schema:
-        case {"enum": [*choices]}:
-            return [json.dumps(choice, ensure_ascii=False) for choice in choices]
-        case {"type": str(kind)}:
-            return [kind]
-        case {"type": [*kinds]}:
-            return [str(kind) for kind in kinds]
-        case {"anyOf": [*options]} | {"oneOf": [*options]}:
-            return list(dict.fromkeys(kind for option in options for kind in _kinds(option)))
-        case _:
-            return []
 
 
 def _question(pending: PendingCall, now: float, *, whole: bool) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from attrs.validators import deep_mapping, instance_of
 
 from detent.adapters.confirmation.public_keys import is_public_key
 from detent.adapters.system.clocks import SystemClock
+from detent.adapters.system.installation import install_command
 from detent.core.chat.messages import ToolCall
 from detent.core.codec.own_values import dump
 from detent.core.control.decisions import ToolExecutionDecision, decision_for
@@ -218,7 +219,7 @@ def _ed25519() -> ModuleType:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError as error:
         raise ImportError(
-            "signatures need the library cryptography: pip install 'detent[signed]'"
+            f"signatures need the library cryptography: {install_command('signed')}"
         ) from error
     return ed25519
 

@@ -31,6 +31,7 @@ from detent.adapters.faces.following import Quiet, begin_of, follow
 from detent.adapters.faces.replies import KEEP_ALIVE, event, event_stream, turned_away, unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.hosts.stored import opened
+from detent.adapters.system.installation import install_command
 from detent.adapters.web.people import SignIn
 from detent.core.errors import DetentError
 from detent.ports.hosting import Host, HostRefusal
@@ -61,7 +62,7 @@ def agui_app(
     """
     if find_spec("ag_ui") is None:
         raise ImportError(
-            "agui_app needs the protocol's own library; install it with: pip install 'detent[agui]'"
+            f"agui_app needs the protocol's own library; install it with: {install_command('agui')}"
         )
     face = _Face(host, Entrance(sign_in, thread_of), tuple(state))
     routes = [Route("/{agent}", face.run, methods=["POST"])]

@@ -16,6 +16,7 @@ from detent.adapters.journals.polling import FOREIGN_S
 from detent.adapters.journals.postgres_claims import CLAIMS_SCHEMA, IS_THERE, PostgresClaims
 from detent.adapters.journals.postgres_pool import ConnectionPool
 from detent.adapters.journals.writer import Done, Writer
+from detent.adapters.system.installation import install_command
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -132,7 +133,7 @@ class PostgresJournal:
     ) -> None:
         if find_spec("psycopg") is None:
             raise ImportError(
-                "PostgresJournal needs psycopg: pip install 'detent[postgres]'", name="psycopg"
+                f"PostgresJournal needs psycopg: {install_command('postgres')}", name="psycopg"
             )
         self._pool = ConnectionPool(url, connections, statement_s, connect_s)
         self._writer = Writer(partial(_together, self._pool))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from detent.adapters.system.installation import install_command
 from detent.core.errors import DetentError
 
 TEXT_MAX = 1000
@@ -36,7 +37,7 @@ class MCPToolError(DetentError):
 def require_sdk() -> None:
     """Raise ImportError with the remedy where the SDK is not installed."""
     if find_spec("mcp") is None or find_spec("mcp_types") is None:  # 1.x has no mcp_types
-        raise ImportError("MCP needs its SDK, 2.3 or later: pip install 'detent[mcp]'", name="mcp")
+        raise ImportError(f"MCP needs its SDK, 2.3 or later: {install_command('mcp')}", name="mcp")
 
 
 def error_text(error: BaseException) -> str:

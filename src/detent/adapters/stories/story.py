@@ -278,7 +278,8 @@ def _take_of_call(story: Story, call: Call, at: float, kind: str, data: Json) ->
             event = object_of(data.get("event"))
             _take(call.inside, at, str(event.get("$type")), event)
         case "ToolStarted":
-            call.began_at = call.began_at or at
+            # An attempt whose process ended took nobody knows how long: it counts from the next on.
+            call.began_at = at if call.trouble else call.began_at or at
             call.status, call.attempts = BEGUN, int(data.get("attempt", 1))
             call.trouble = ""
         case "ToolReturned":
@@ -342,6 +343,8 @@ def _mark(story: Story, at: float, mark: str) -> None:
         for call, word in zip(calls, statuses, strict=False):
             name, _, inner = word.partition("(")
             status = STATUSES.get(name, call.status)
+            if call.status == BEGUN and status in {"may run", UNKNOWN}:
+                call.began_at = None  # its process has ended, and it was not at work since
             if status == WAITS and call.status in {BEGUN, UNKNOWN}:
                 # No policy had it asked: without these words a yes would seem to be the first.
                 call.trouble, call.asked_at = call.trouble or PROCESS_ENDED, at

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from detent.adapters.system.installation import install_command
 from detent.adapters.telemetry.contents import Contents, are_wanted
 from detent.ports.telemetry import Drive
 
@@ -50,7 +51,7 @@ class OpenTelemetry:
             from opentelemetry import metrics, trace
         except ImportError as error:
             raise ImportError(
-                "telemetry needs opentelemetry-api: pip install 'detent[otel]'"
+                f"telemetry needs opentelemetry-api: {install_command('otel')}"
             ) from error
         from detent.adapters.telemetry.instruments import Instruments
 

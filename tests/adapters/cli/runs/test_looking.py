@@ -331,7 +331,7 @@ def test_a_run_of_the_command_line_is_decided_about_by_going_on_with_it(tmp_path
     path = tmp_path / "runs.db"
     begin(SQLiteJournal(path), "r", PAY, name="")
 
-    assert "detent run --resume r, with" in call("pending", "--store", str(path)).stderr
+    assert "detent run --resume r;" in call("pending", "--store", str(path)).stderr
     assert "by detent run --resume" in call("resume", "r", "--store", str(path), code=2).stderr
 
 

@@ -63,6 +63,21 @@ def test_the_timeline_is_to_scale(path: str) -> None:
     assert "wait: pay" in call("show", "order-1", "--view", "timeline").stdout
 
 
+def test_on_a_narrow_terminal_bars_stand_below_their_names(path: str) -> None:
+    """Each row stays within its 40 columns, and a bar has most of them."""
+    story = story_of("order-1", SQLiteJournal(path).read("order-1"))
+    assert story is not None
+    story.began_at, story.last_at = 0.0, 100.0
+    story.turns[0].began_at, story.turns[0].replied_at = 0.0, 50.0
+    story.turns[0].calls[1].asked_at = 50.0
+
+    rows = [text for text, _ in timeline(story, 40, lambda text: True)][2:]
+
+    assert rows[0] == "model 1"
+    assert rows[1] == "━" * 13 + " " * 13 + " 50 s"
+    assert max(map(len, rows)) <= 40
+
+
 def test_a_tool_is_drawn_at_work_until_its_outcome_was_asked_for(path: str) -> None:
     """Its process was killed: it did not work while a human was waited for."""
     store = SQLiteJournal(path)

@@ -26,6 +26,18 @@ from tests.adapters.cli.runs.clerks import (
 )
 
 
+@pytest.mark.parametrize("typed", ["5", "amount", "[]", "amount=3"])
+def test_what_modify_expects_is_shown_by_the_call_itself(
+    path: str, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    """A number alone and a bare word are what somebody types first. No secret is an example."""
+    words = ["decide", "order-1", "--app", app(monkeypatch), "--modify", typed]
+    output = " ".join(call(*words, code=2).output.split())
+    assert "expects an object of JSON with the arguments that change" in output
+    assert """such as '{"amount": 5}'""" in output
+    assert "hush" not in output
+
+
 def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Confirmed by the user's name, and gone on with, in other processes than that which asked."""
     the_app = app(monkeypatch, said(text="Paid."))

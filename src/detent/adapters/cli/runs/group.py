@@ -16,10 +16,10 @@ from detent.adapters.cli.runs.watching import watch
 def runs() -> None:
     """Look into the runs of a store or of a host, and steer them.
 
-    A run may be named by the beginning of its id. Documents and tables go to stdout, messages to
-    stderr. The exit code is 1 where something has failed, 2 for a wrong use, 3 where a run waits
-    for a human, 4 where a decision is refused, 5 where something is not found, 6 where a run is
-    busy, and 130 after Ctrl-C.
+    A run may be named by the beginning of its id, the newest by the word last. Documents and tables
+    go to stdout, messages to stderr. The exit code is 1 where something has failed, 2 for a wrong
+    use, 3 where a run waits for a human, 4 where a decision is refused, 5 where something is not
+    found, 6 where a run is busy, and 130 after Ctrl-C.
     """
 
 

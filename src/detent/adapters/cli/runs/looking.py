@@ -175,8 +175,8 @@ def _put_pending(
             say(f"To decide, its agent's code is needed: {command} shows all that is asked")
             if not found[0]["agent"]:  # those of the command line have no name
                 say(
-                    f"A run of detent run is decided about by detent run --resume {run_id}, with "
-                    "the options that it began with; one of detent chat by detent chat --thread."
+                    f"A run of detent run is decided about by detent run --resume {run_id}; one "
+                    "of detent chat by detent chat --thread."
                 )
 
 

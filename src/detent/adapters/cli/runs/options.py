@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,11 +17,12 @@ from click.shell_completion import CompletionItem
 from detent.adapters.cli.runs.apps import journal_of_app
 from detent.adapters.cli.runs.hints import note_place
 from detent.adapters.cli.runs.remote import LOCAL_ONLY, RemoteHost
-from detent.adapters.cli.runs.stores import FORMS, ids_that_begin, own_store, store_at
+from detent.adapters.cli.runs.stores import FORMS, LAST, ids_that_begin, own_store, store_at
 from detent.core.errors import DetentError
 from detent.ports.journal import Journal
 
 F = TypeVar("F", bound=Callable[..., Any])
+HOSTS_DO = "a host goes on with its runs by itself, see detent runs watch RUN --host URL"
 SHOWN = 50
 """So many ids are offered to a shell."""
 
@@ -35,8 +39,19 @@ def _store(ctx: click.Context, param: click.Parameter, value: str | None) -> Jou
     is_said = ctx.get_parameter_source("store") is ParameterSource.COMMANDLINE
     if (host := _host_of(ctx, is_said=is_said)) is not None:
         return host
-    own = journal_of_app(app) if app and not value else None
-    return store_at(value or own_store()) if own is None else own
+    return _journal_of(app) if app and not value else store_at(value or own_store())
+
+
+def _journal_of(app: str) -> Journal:
+    """The journal of the agents at `app`: the runs of `detent run` are none of theirs.
+
+    Raises:
+        ClickException: they have none, or several.
+    """
+    if (own := journal_of_app(app)) is None:
+        text = f"the agents at {app} have no journal, or not all the same: whose runs are meant?"
+        raise click.UsageError(f"{text} Say where they are by --store FILE")
+    return own
 
 
 class StoreApp(click.Option):
@@ -79,22 +94,43 @@ def _token(file: Path | None) -> str | None:
 
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The ids that begin so. A store that cannot be read completes nothing."""
+    """The ids that begin so. A store that cannot be read completes nothing.
+
+    Agents are imported where --app names them: what their module prints is nothing to complete.
+    """
     try:
-        url, tokens = ctx.params.get("host"), ctx.params.get("token_file")
-        place = ctx.params.get("store") or own_store()
-        store = RemoteHost(url, _token(tokens)) if url else store_at(place)
-        found = ids_that_begin(store, incomplete)
-        return [CompletionItem(run_id) for run_id, _ in zip(found, range(SHOWN), strict=False)]
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            found = ids_that_begin(_completed_store(ctx.params), incomplete)
+            ids = [*filter(lambda name: name.startswith(incomplete), [LAST]), *islice(found, SHOWN)]
     except (click.ClickException, DetentError, OSError):
         return []
+    return [CompletionItem(run_id) for run_id in dict.fromkeys(ids)]
+
+
+def _completed_store(params: Mapping[str, Any]) -> Journal:
+    """The store of the command that is typed so far."""
+    if url := params.get("host"):
+        return RemoteHost(url, _token(params.get("token_file")))
+    app, place = params.get("app"), params.get("store")
+    return _journal_of(app) if app and not place else store_at(place or own_store())
 
 
 def store_option(command: F) -> F:
     """``--store``: which store; the command is given it as `store`.
 
     ``--app`` may name the store of its agents, also where the command needs no code of theirs.
+    ``--host`` is known, so that whoever types it is told more than that there is none.
     """
+    refused = click.option("--host", hidden=True, expose_value=False, callback=_no_host)
+    return refused(_store_option(command))
+
+
+def _no_host(ctx: click.Context, param: click.Parameter, url: str | None) -> None:
+    if url is not None and not ctx.resilient_parsing:
+        raise click.UsageError(f"--host: {LOCAL_ONLY}; {HOSTS_DO}")
+
+
+def _store_option(command: F) -> F:
     known: list[click.Parameter] = getattr(command, "__click_params__", [])
     if all(option.name != "app" for option in known):
         command = app_option(command, StoreApp, "The agents whose store is meant.")
@@ -127,7 +163,7 @@ def place_option(command: F) -> F:
         ),
     ):
         command = option(command)
-    return store_option(command)
+    return _store_option(command)
 
 
 def run_argument(name: str = "run_id") -> Callable[[F], F]:

@@ -234,10 +234,14 @@ def _arguments(pending: PendingCall, text: str) -> dict[str, Any]:
     """All arguments: the changed, and of the others a secret one as the mask that stands for it."""
     try:
         changed = read_json(text)
-    except ValueError as error:
-        raise click.UsageError(f"--modify is an object of JSON: {error}") from error
+    except ValueError:
+        changed = None
     if not isinstance(changed, dict):
-        raise click.UsageError("--modify is an object of JSON: the arguments that change")
+        shown = [(name, value) for name, value in pending.arguments.items() if value != MASK]
+        example = shlex.quote(compact(dict(shown[:1])))
+        raise click.UsageError(
+            f"--modify expects an object of JSON with the arguments that change, such as {example}"
+        )
     arguments = {name: thaw(value) for name, value in pending.arguments.items()} | changed
     if faults := pending.faults(arguments):
         raise ending("; ".join(faults), REFUSED)

@@ -22,6 +22,8 @@ from detent.ports.journal import Journal, JournalError
 from detent.ports.listing import RunQuery, StoredRun
 
 FORMS = "runs.db, sqlite:PATH, dir:FOLDER, postgresql://… or app:MODULE:NAME"
+LAST = "last"
+"""In the place of a run's id, or of a conversation's name: the one that was written to last."""
 PAGE = 1_000
 """So many runs are looked at together."""
 NAMED = 5
@@ -76,12 +78,17 @@ def store_text(store: Journal) -> str:
 def run_named(store: Journal, beginning: str) -> str:
     """The id of the run that is meant: the whole of it, or its beginning, where that is enough.
 
+    The word last is the newest, unless another run is called so, or begins so.
+
     Raises:
         ClickException: there is none, or more than one.
     """
     if beginning and any(True for _ in islice(iter(store.read(beginning)), 1)):
         return beginning
     found = list(islice(ids_that_begin(store, beginning), NAMED + 1)) if beginning else []
+    if beginning == LAST:
+        newest = (run.run_id for run in store.runs(RunQuery(limit=1)))
+        found = list(dict.fromkeys([*newest, *found]))
     if len(found) == 1:
         return found[0]
     if not found:

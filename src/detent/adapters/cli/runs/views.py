@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
-from detent.adapters.cli.runs.printing import Line, duration, moment, one_line, short, table
+from detent.adapters.cli.runs.printing import NARROW, Line, duration, moment, one_line, short, table
 from detent.adapters.cli.show import fault_of
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import WAITS, Call, Story, Turn
@@ -24,6 +24,8 @@ FAULTY = frozenset({"failed", "of unknown outcome", "refused"})
 BAR, WAIT = "━", "┄"
 LABEL = 28
 BARS = 48
+TIME = 14
+"""The columns of a duration, and what parts it from its bar."""
 
 
 def heading(story: Story) -> list[Line]:
@@ -80,7 +82,8 @@ def _call(call: Call, indent: str) -> Iterator[Line]:
     reason = f": {short(call.why)}" if call.status == WAITS and call.why else ""
     tries = f", attempt {call.attempts}" if call.attempts > 1 else ""
     took = ""
-    if call.began_at is not None and call.ended_at is not None:
+    is_known = not call.trouble  # else its process ended, and nobody saw when
+    if is_known and call.began_at is not None and call.ended_at is not None:
         took = f" in {duration(_worked_s(call, call.began_at, call.ended_at))}"
     # Cut short, a fault would not say what is to be done.
     told = one_line(fault_of(call.result)) if call.status in FAULTY else short(call.result)
@@ -108,23 +111,32 @@ def _waits(call: Call) -> Iterator[tuple[float, float]]:
 
 
 def timeline(story: Story, width: int, can: Callable[[str], bool]) -> list[Line]:
-    """Bars, to scale: when the model, each tool and each human had their time."""
-    span = max(story.last_at - story.began_at, 1e-9)
-    room = max(10, min(BARS, width - LABEL - 14))
-    bar, wait = (BAR, WAIT) if can(BAR + WAIT) else ("=", ".")
+    """Bars, to scale: when the model, each tool and each human had their time.
+
+    On a narrow terminal a bar stands below its name: beside it, nothing of either could be read.
+    """
+    is_narrow = width < NARROW
+    label_width = 0 if is_narrow else LABEL
+    room = max(10, min(BARS, width - label_width - TIME))
     lines = heading(story)
     for stretch in _stretches(story, 0, story.last_at):
-        start = round((stretch.begin - story.began_at) / span * room)
-        length = max(1, round((stretch.end - stretch.begin) / span * room))
-        start = min(start, room - 1)
-        drawn = " " * start + (wait if stretch.is_wait else bar) * min(length, room - start)
-        label = short("  " * stretch.depth + stretch.name if stretch.depth else stretch.name, LABEL)
-        indented = "  " * stretch.depth + label.strip()
-        text = (
-            f"{indented[:LABEL]:<{LABEL}} {drawn:<{room}} {duration(stretch.end - stretch.begin)}"
-        )
-        lines.append((text, stretch.style))
+        name = "  " * stretch.depth + short(stretch.name, LABEL)
+        drawn = _drawn(stretch, story, room, can)
+        took = duration(stretch.end - stretch.begin)
+        if is_narrow:
+            lines += [(name, stretch.style), (f"{drawn:<{room}} {took}", stretch.style)]
+        else:
+            lines.append((f"{name[:LABEL]:<{LABEL}} {drawn:<{room}} {took}", stretch.style))
     return lines
+
+
+def _drawn(stretch: _Stretch, story: Story, room: int, can: Callable[[str], bool]) -> str:
+    """The bar of a stretch, where it stands in the time of its run."""
+    bar, wait = (BAR, WAIT) if can(BAR + WAIT) else ("=", ".")
+    span = max(story.last_at - story.began_at, 1e-9)
+    start = min(round((stretch.begin - story.began_at) / span * room), room - 1)
+    length = max(1, round((stretch.end - stretch.begin) / span * room))
+    return " " * start + (wait if stretch.is_wait else bar) * min(length, room - start)
 
 
 @frozen

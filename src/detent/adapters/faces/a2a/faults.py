@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from detent.adapters.system.installation import install_command
 from detent.core.errors import DetentError
 
 
 def require_a2a(what: str) -> None:
     """Raise ImportError with the remedy where the SDK is not installed."""
     if find_spec("a2a") is None:
-        raise ImportError(f"{what} needs A2A's SDK; install it with: pip install 'detent[a2a]'")
+        raise ImportError(f"{what} needs A2A's SDK; install it with: {install_command('a2a')}")
 
 
 class A2AAgentError(DetentError):

@@ -15,6 +15,7 @@ from stat import S_ISFIFO, S_ISREG, S_ISSOCK
 from typing import TYPE_CHECKING, Any
 
 from detent.adapters.faces.entrance import ThreadOf, own_threads
+from detent.adapters.system.installation import install_command
 from detent.adapters.web.people import Person
 from detent.core.codec.json_text import read_json
 from detent.ports.hosting import Host
@@ -53,7 +54,7 @@ async def run_acp(
         ImportError: the extra ``detent[acp]`` is not installed.
     """
     if find_spec("acp") is None:
-        raise ImportError("run_acp needs ACP's SDK; install it with: pip install 'detent[acp]'")
+        raise ImportError(f"run_acp needs ACP's SDK; install it with: {install_command('acp')}")
     from acp.agent.connection import AgentSideConnection
 
     from detent.adapters.faces.acp.agent import EditorAgent

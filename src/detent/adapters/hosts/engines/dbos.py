@@ -32,6 +32,7 @@ from detent.adapters.hosts.engines.host import (
     Leg,
     Mode,
 )
+from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -187,4 +188,4 @@ def _require_dbos() -> None:
     try:
         importlib.import_module("dbos")
     except ModuleNotFoundError as error:
-        raise ImportError("DBOSHost needs dbos: pip install 'detent[dbos]'") from error
+        raise ImportError(f"DBOSHost needs dbos: {install_command('dbos')}") from error

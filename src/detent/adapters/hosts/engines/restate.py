@@ -17,6 +17,7 @@ from detent.adapters.hosts.engines.host import (
     EngineUnavailableError,
     Leg,
 )
+from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class RestateHost(EngineHost):
             from detent.adapters.hosts.engines.restate_service import Serving, app_of
         except ModuleNotFoundError as error:
             raise ImportError(
-                "RestateHost needs restate-sdk: pip install 'detent[restate]'"
+                f"RestateHost needs restate-sdk: {install_command('restate')}"
             ) from error
         self._client = httpx.AsyncClient(timeout=10)
         if leg is None:

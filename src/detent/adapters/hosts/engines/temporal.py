@@ -22,6 +22,7 @@ from detent.adapters.hosts.engines.host import (
     Leg,
     Mode,
 )
+from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ async def _reached(at: Client | str) -> Client:
         from temporalio.client import Client
     except ModuleNotFoundError as error:
         raise ImportError(
-            "TemporalHost needs temporalio: pip install 'detent[temporal]'"
+            f"TemporalHost needs temporalio: {install_command('temporal')}"
         ) from error
     if not isinstance(at, str):
         return at

@@ -12,6 +12,7 @@ from typing import Any
 
 from detent.adapters.providers.bedrock.signing import Credentials
 from detent.adapters.providers.http.secrets import SecretError
+from detent.adapters.system.installation import install_command
 
 
 class AwsProfile:
@@ -32,7 +33,7 @@ class AwsProfile:
     def __init__(self, name: str | None = None) -> None:
         if find_spec("botocore") is None:
             raise ImportError(
-                "AwsProfile needs botocore: pip install 'detent[aws]'", name="botocore"
+                f"AwsProfile needs botocore: {install_command('aws')}", name="botocore"
             )
         self.name = name
         self._lock = threading.Lock()

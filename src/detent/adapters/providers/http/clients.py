@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from detent.adapters.providers.http.deadlines import DEADLINES
 from detent.adapters.providers.http.line import Line
+from detent.adapters.system.installation import install_command
 from detent.ports.stopping import when_stopped
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def require_httpx() -> None:
     """Raise ImportError with the remedy where httpx is not installed."""
     if find_spec("httpx") is None:
         raise ImportError(
-            "calling a provider needs httpx: pip install 'detent[http]'", name="httpx"
+            f"calling a provider needs httpx: {install_command('http')}", name="httpx"
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 
 from attrs import frozen
 
+from detent.adapters.system.installation import install_command
 from detent.core.errors import DetentError
 
 WAIT_POLICY = "OMP_WAIT_POLICY"
@@ -67,7 +68,7 @@ def require_llama() -> None:
     """Raise ImportError with the remedy where xllamacpp is not installed."""
     if find_spec("xllamacpp") is None:
         raise ImportError(
-            "the local model needs xllamacpp: pip install 'detent[local]'", name="xllamacpp"
+            f"the local model needs xllamacpp: {install_command('local')}", name="xllamacpp"
         )
 
 
@@ -120,6 +121,6 @@ def _native() -> Any:
     # A build that cannot read our grammars would end the whole process at the first one.
     if not xllamacpp.json_schema_to_grammar({"type": "object"}).startswith("%llguidance"):
         raise LlamaError(
-            "this xllamacpp is built without llguidance: pip install -U 'detent[local]'"
+            f"this xllamacpp is built without llguidance: {install_command('local', '-U')}"
         )
     return xllamacpp
