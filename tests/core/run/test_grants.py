@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from attrs import evolve
 
@@ -10,6 +12,7 @@ from detent.approvals import AskOncePolicy, pending
 from detent.core.control.decisions import apply_decisions
 from detent.core.run.approval import Binding, Grant, Scope
 from detent.core.run.refs import CallRef
+from detent.core.storage.journal import event_from_json, event_to_json
 from detent.core.tools.result import result_of
 from detent.machine import GrantRevoked, ToolReturned, step
 from tests.core.asking import PAY, called, judged, spec_of, waiting
@@ -56,6 +59,19 @@ def test_ask_once_asks_once_for_equal_calls() -> None:
 
     assert [call.arguments["amount"] for call in pending(spec, confirmed)] == [6]
     assert len(pending(spec, rejected)) == 2
+
+
+def test_for_this_call_only_is_no_more_whatever_the_policy_remembers() -> None:
+    """Also as it is stored, where it is another word than none, which is the policy's."""
+    spec = spec_of(AskOncePolicy())
+    run = waiting(spec, FIVE, FIVE)
+
+    once, (said,) = apply_decisions(spec, run, [pending(spec, run)[0].confirm(remember="call")], 1)
+
+    assert len(pending(spec, once)) == 1
+    assert once.grants == ()
+    stored = json.dumps(event_to_json(spec, said))
+    assert event_from_json(spec, json.loads(stored)) == said
 
 
 def test_what_a_grant_covers() -> None:

@@ -358,8 +358,13 @@ def _is_deep(value: object) -> bool:
 
 
 def _shortened(name: str) -> str:
-    """The name of a tool in one line, which ends with a sign where there is more of it."""
-    short = name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 1] + "…"
+    """The name of a tool in one line, with a sign where there is more of it.
+
+    That is in its middle: what a server asks is named by the server, and after it by what is asked.
+    """
+    end = NAME_WIDTH // 2
+    is_long = len(name) > NAME_WIDTH
+    short = f"{name[: NAME_WIDTH - end - 1]}…{name[-end:]}" if is_long else name
     return json.dumps(short, ensure_ascii=False)[1:-1]
 
 

@@ -190,7 +190,7 @@ def not_allowed(answers: Answers, call: ToolCall, decision: Decision) -> str | N
         case Confirmed(remember):
             if not answers.confirm:
                 return "it cannot be confirmed as it is"
-            if SCOPES.index(remember) > SCOPES.index(answers.remember):
+            if SCOPES.index(remember or "call") > SCOPES.index(answers.remember):
                 return f"a yes may count for {answers.remember!r} at most, not for {remember!r}"
         case Modified(arguments) if answers.modify is not None:
             was = call.arguments

@@ -233,7 +233,7 @@ def _approvals_in(
                 if isinstance(decision, Modified):
                     yield place, evolve(slot.call, arguments=decision.arguments), "call"
                 else:
-                    yield place, slot.call, decision.remember
+                    yield place, slot.call, decision.remember or "call"
         case HappenedInside(ref, tool_name, inner):
             yield from _approvals_in(before, inner, (*path, AgentRef(*ref, tool_name)))
         case _:
