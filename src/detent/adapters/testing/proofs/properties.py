@@ -112,7 +112,7 @@ def never_runs_unapproved(tool: str) -> Property:
 
     That is a yes to this very call, or one of which the human has said that it counts for further
     calls (`remember`). A policy whose question takes none of those has each call asked about:
-    ``WithQuestionOptions(AlwaysAskPolicy(), remember="call")``.
+    ``WithQuestionOptions(AlwaysAskPolicy(), answers=Answers(remember="call"))``.
     """
 
     def judge(
