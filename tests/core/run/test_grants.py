@@ -14,7 +14,8 @@ from detent.core.run.approval import Binding, Grant, Scope
 from detent.core.run.refs import CallRef
 from detent.core.storage.journal import event_from_json, event_to_json
 from detent.core.tools.result import result_of
-from detent.machine import GrantRevoked, ToolReturned, step
+from detent.machine import CancelRequested, GrantRevoked, ModelFailed, ToolReturned, step
+from detent.models import ModelFailure
 from tests.core.asking import PAY, called, judged, spec_of, waiting
 
 SPEC = spec_of()
@@ -47,6 +48,21 @@ def test_a_grant_counts_in_later_turns_until_it_is_revoked() -> None:
     assert pending(SPEC, judged(SPEC, step(SPEC, run, again))) == ()
     assert len(pending(SPEC, judged(SPEC, step(SPEC, revoked, again)))) == 1
     assert step(SPEC, revoked, GrantRevoked(CallRef(1, 0))) is revoked
+
+
+def test_what_has_failed_goes_on_by_nothing_that_was_taken_back() -> None:
+    """The model gave no answer: it is asked again, and what was confirmed would count still."""
+    run = waiting(SPEC, FIVE)
+    run, _ = apply_decisions(SPEC, run, [pending(SPEC, run)[0].confirm(remember="tool")], 1)
+    run = step(SPEC, run, ToolReturned(CallRef(1, 0), 1, result_of(PAY, "paid")))
+    failed = step(SPEC, run, ModelFailed(2, 1, ModelFailure("overloaded", "no")))
+    assert failed.outcome is not None
+
+    revoked = step(SPEC, failed, GrantRevoked(CallRef(1, 0)))
+    done = step(SPEC, run, CancelRequested("enough"))
+
+    assert (len(failed.grants), revoked.grants) == (1, ())
+    assert step(SPEC, done, GrantRevoked(CallRef(1, 0))) is done
 
 
 def test_ask_once_asks_once_for_equal_calls() -> None:

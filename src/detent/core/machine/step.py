@@ -87,6 +87,7 @@ from detent.core.run.run import (
     Unknown,
     charge,
     evolve,
+    has_no_answer,
     move,
     with_labels,
     with_slot,
@@ -136,8 +137,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     """The run after `event`.
 
     An event that answers nothing owed (late, doubled, after the end) changes nothing. After its end
-    a run hears `AnswerRejected`, if it has ended with an answer, and `Resumed`, if the model gave
-    none.
+    a run hears `AnswerRejected`, if it has ended with an answer, and `Resumed` and `GrantRevoked`,
+    if the model gave none.
 
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
@@ -190,6 +191,9 @@ def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
             return ask_again(spec, run, text)
         case Resumed():
             return resume_run(spec, run, event)
+        # RULE: it can go on, and then by nothing that somebody has taken back meanwhile
+        case GrantRevoked() if has_no_answer(run):
+            return revoke_grant(run, event)
         case _:
             return run
 
