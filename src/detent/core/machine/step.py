@@ -321,7 +321,8 @@ def _on_happened_inside(
     if limit is None:
         return with_slot(run, move(slot, call_status(spec, run, slot, after)))
     if limit == "max_tool_calls" and after.outcome is None:
-        after = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
+        cut = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
+        run, after = charge(run, after.spent, cut.spent), cut
     after = stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
     run = with_slot(run, move(slot, call_status(spec, run, slot, after)))
     return begins_none(spec, run, limit)
