@@ -358,13 +358,9 @@ def _is_deep(value: object) -> bool:
 
 
 def _shortened(name: str) -> str:
-    """The name of a tool in one line, with a sign where there is more of it.
-
-    That is in its middle: what a server asks is named by the server, and after it by what is asked.
-    """
+    """The name of a tool in one line; what a server asks is said at its end, which is kept."""
     end = NAME_WIDTH // 2
-    is_long = len(name) > NAME_WIDTH
-    short = f"{name[: NAME_WIDTH - end - 1]}…{name[-end:]}" if is_long else name
+    short = name if len(name) <= NAME_WIDTH else f"{name[: end - 1]}…{name[-end:]}"
     return json.dumps(short, ensure_ascii=False)[1:-1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from attrs import evolve, frozen
 
@@ -118,14 +118,14 @@ class People(RunDecisions):
         if isinstance(said, ToolExecutionDecision):
             return apply_decisions(spec, run, [said], now, who)
         event: Event
-        match said:
-            case CancelRequested():
-                event = said
-            case MessageReceived() | GrantRevoked():
-                event = evolve(said, at=now)
+        match cast("object", said):  # no type checker need have seen who sends it
+            case CancelRequested() as cancelled:
+                event = cancelled
+            case (MessageReceived() | GrantRevoked()) as heard:
+                event = evolve(heard, at=now)
             case TryAgain():
                 event = Resumed(self._assembly.chance.new_id(), now)
-            case other:  # no type checker has seen the program of whoever sends it
+            case other:
                 raise TypeError(f"what can be sent to a run is one of {Sent}; got {other!r:.80}")
         after = run
         if not isinstance(said, TryAgain) or status_of(run) == "failed":
@@ -165,7 +165,7 @@ def _changes_nothing(
     run: Run[Any], said: CancelRequested | GrantRevoked | TryAgain | MessageReceived
 ) -> HostRefusal:
     status = status_of(run)
-    if isinstance(said, GrantRevoked) and status != "done":
+    if isinstance(said, GrantRevoked) and (run.outcome is None or status == "failed"):
         refs = ", ".join(str(tuple(grant.ref)) for grant in run.grants) or "none"
         text = f"run {run.id!r} has no grant of the call {tuple(said.ref)}; it has of: {refs}"
         return HostRefusal("unknown_call", text)

@@ -73,7 +73,7 @@ class DecisionView:
     def remember(self) -> str:
         """For what else a yes counts; "" is nothing."""
         scope = self.decision.remember if isinstance(self.decision, Confirmed) else None
-        return "" if scope in {None, "call"} else scope
+        return "" if scope is None or scope == "call" else scope
 
     @property
     def changed(self) -> tuple[Change, ...]:

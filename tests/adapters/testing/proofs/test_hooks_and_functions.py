@@ -10,7 +10,7 @@ import subprocess
 import sys
 import timeit as timer
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import (
     cached_property,
@@ -434,7 +434,7 @@ def _(amount: int) -> int:
 
 
 @contextmanager
-def paying(amount: int) -> Iterator[int]:
+def paying(amount: int) -> Generator[int]:
     yield helped(amount)
 
 
