@@ -217,7 +217,7 @@ def _permitted(was: Known, path: Path, ask: Slot, decision: Confirmed | Modified
         return evolve(was, permits=was.permits | {permit}) if fits else was
     arguments = ask.call.arguments
     was = evolve(was, permits=was.permits | {(path, ask.ref, arguments)})
-    if decision.remember == "call":
+    if decision.remember in {None, "call"}:
         return was
     covers = arguments if decision.remember == "arguments" else None
     return evolve(was, granted=was.granted | {(path, ask.ref, covers)})

@@ -25,8 +25,8 @@ class ConfirmationUIResult:
 
     `action` is "confirm", "reject", "modify" (with all of `new_tool_params`) or "respond"
     (`feedback` answers in the tool's place). Any other action leaves the call pending. `remember`
-    says what a confirmation counts for, `by` who said it, `credential` what proves that to an
-    agent's approvers.
+    says what a confirmation counts for, and where it is None the question does; `by` is who said
+    it, `credential` what proves that to an agent's approvers.
     """
 
     action: str
@@ -35,7 +35,7 @@ class ConfirmationUIResult:
     new_tool_params: dict[str, Any] | None = field(
         default=None, repr=lambda by_kind: f"<{', '.join(by_kind or ())}>"
     )
-    remember: Scope = "call"
+    remember: Scope | None = None
     by: str | None = None
     credential: str | None = field(default=None, repr=False)
 
@@ -131,7 +131,9 @@ class HITLBreakpointException(DetentError):  # noqa: N818 - the name that users 
 def decision_of(result: ConfirmationUIResult) -> Decision | None:
     """The decision that a human's answer means; None, and the call stays pending, without one."""
     match result:
-        case ConfirmationUIResult("confirm", _, _, "call" | "arguments" | "tool" as remember):
+        case ConfirmationUIResult(
+            "confirm", remember=None | "call" | "arguments" | "tool" as remember
+        ):
             return Confirmed(remember)
         case ConfirmationUIResult("modify", None | str() as feedback, dict(params)):
             return Modified(params, feedback)

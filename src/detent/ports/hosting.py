@@ -17,7 +17,7 @@ from detent.core.errors import DetentError
 from detent.core.machine.binding import OutdatedQuestion
 from detent.core.machine.calls import Why
 from detent.core.run.effects import EffectKey
-from detent.core.run.events import CancelRequested, MessageReceived
+from detent.core.run.events import CancelRequested, GrantRevoked, MessageReceived
 from detent.core.run.run import Run
 from detent.ports.chat import Messages, StreamingChunk
 from detent.ports.journal import Entry
@@ -107,11 +107,18 @@ class Fork:
 
 
 Sent: TypeAlias = (
-    ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage | MessageReceived | Fork
+    ToolExecutionDecision
+    | CancelRequested
+    | GrantRevoked
+    | TryAgain
+    | ChatMessage
+    | MessageReceived
+    | Fork
 )
-"""What can be sent to a run: a decision about a pending call, that it is to end, that it is to be
-tried again, that a new run is to begin as it was, or a user's message: the model reads it when next
-asked, and behind a run that has ended the conversation goes on with it in a new one."""
+"""What can be sent to a run: a decision about a pending call, that it is to end, that what was
+confirmed counts no further, that it is to be tried again, that a new run is to begin as it was, or
+a user's message: the model reads it when next asked, and behind a run that has ended the
+conversation goes on with it in a new one."""
 
 
 @frozen

@@ -98,7 +98,8 @@ class RunQuery:
     """Which runs a list has. None is any.
 
     Pages go by places, not by numbers: a run that is written to between two pages moves to the
-    front of the list, and nothing else is given twice or left out.
+    front of the list, and nothing else is given twice or left out. A page that has fewer than its
+    `limit` is the last one: a store that leaves some out fills it from behind.
 
     Attributes:
         status: how far they have come, one of `STATUSES`.

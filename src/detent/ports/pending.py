@@ -117,8 +117,10 @@ class PendingCall:
         wrong = [sentence for sentence in found if not any(name in sentence for name in left)]
         return all_without_secrets(wrong, arguments, frozenset(self.masked))
 
-    def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
-        """Run it as it is."""
+    def confirm(
+        self, *, by: str | None = None, remember: Scope | None = None
+    ) -> ToolExecutionDecision:
+        """Run it as it is; without `remember` that counts for what the question says."""
         return self._decision(by, execute=True, remember=remember)
 
     def modify(

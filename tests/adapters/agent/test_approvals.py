@@ -44,6 +44,7 @@ from detent.approvals import (
     Rejected,
     WithQuestionOptions,
 )
+from detent.journals import RunEndedError
 from detent.machine import AgentRef
 
 SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
@@ -421,6 +422,19 @@ def test_a_confirmation_does_not_count_for_a_fork() -> None:
         bench.agent.run(snapshot=fork)
 
     assert bench.done == ["pay 0"]
+
+
+def test_a_run_that_is_done_says_that_nothing_can_be_taken_back() -> None:
+    """It is not that there had been none."""
+    bench = Bench({"pay": AlwaysAskPolicy()}, "pay", journal=MemoryJournal())
+    bench.paused()
+    (call,) = bench.agent.pending("r")
+    bench.agent.decide("r", call.confirm(remember="tool"))
+    (grant,) = bench.agent.grants("r")
+    bench.agent.resume("r")
+
+    with pytest.raises(RunEndedError, match="it is done"):
+        bench.agent.revoke("r", grant)
 
 
 def test_what_is_remembered_goes_along_with_a_snapshot() -> None:

@@ -290,7 +290,7 @@ def test_the_log_says_what_was_asked_shown_decided_and_what_ran() -> None:
     ]
     assert of_first[0].arguments == shown
     assert [(one.by, one.text) for one in of_first if one.what == "decided"] == [
-        ("Ada", "Confirmed call"),
+        ("Ada", "Confirmed"),
         ("Bea", "Modified: less"),
     ]
     (denied,) = [one for one in log if one.what == "denied"]

@@ -372,6 +372,22 @@ def test_a_call_that_was_stopped_has_spent_nothing() -> None:
     assert paid == [90, 5, 5]
 
 
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_call_that_waits_when_its_run_is_cancelled_has_spent_nothing(*, is_inside: bool) -> None:
+    """The thread has that amount yet; what was paid before stays spent, whoever has paid it."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    task = delegations("pay 60, wire 80") if is_inside else calls(("pay", 60), ("wire", 80))
+    agent = agent_of(paid, task, tools=[worker(paid)], journal=journal)
+    stopped(agent, "go", run_id="r", thread_id="t")
+
+    agent.cancel("r", "enough")
+    after = agent_of(paid, calls(("pay", 40)), "done", tools=[worker(paid)], journal=journal)
+
+    assert after.run("go", thread_id="t").run.spent == {"amount": 100.0}
+    assert paid == [60, 40]
+
+
 def test_a_yes_that_expires_inside_gives_back_what_it_would_have_spent() -> None:
     """Also where that is only found when the run is taken up again."""
     paid: Paid = []

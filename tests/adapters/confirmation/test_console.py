@@ -197,6 +197,7 @@ def in_colour(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
         ("no\ntoo much\n", ConfirmationUIResult("reject", "too much")),
         ("a\nin cash\n", ConfirmationUIResult("respond", "in cash")),
         ("r\ntool\n", ConfirmationUIResult("confirm", remember="tool")),
+        ("r\ncall\n", ConfirmationUIResult("confirm", remember="call")),
         ("m\nBob\n7\n\n", ConfirmationUIResult("modify", None, {"to": "Bob", "amount": 7})),
     ],
 )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from detent import StoredDataError, UnstorableError
 from detent.adapters.confirmation.described import object_from_data, object_to_data
 from detent.adapters.confirmation.policies import AlwaysAskPolicy, AnyOf, AskAbove, AskWhen
+from detent.approvals import RuleList
 
 CLASSES = {"AskAbove": AskAbove, "AlwaysAskPolicy": AlwaysAskPolicy}
 
@@ -48,3 +52,20 @@ def test_a_function_has_no_such_form() -> None:
     """It says so."""
     with pytest.raises(UnstorableError, match="to_dict"):
         AskWhen(lambda params: True).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"arguments": None}, "'arguments' and 'state' are patterns by name, got None"),
+        ({"state": ["user"]}, "are patterns by name, got ['user']"),
+        ({"tools": None}, "'tools' is a list of names, got None"),
+        ({"labels": 5}, "'labels' is a list of names, got 5"),
+    ],
+)
+def test_a_part_of_a_rule_that_is_none_is_said(parts: dict[str, Any], told: str) -> None:
+    """Null as well: nobody knows whether it was meant for all calls or for none."""
+    rule = {"type": "CallRule", "init_parameters": {"effect": "allow", **parts}}
+
+    with pytest.raises(StoredDataError, match=re.escape(told)):
+        RuleList.from_dict({"type": "RuleList", "init_parameters": {"rules": [rule]}})

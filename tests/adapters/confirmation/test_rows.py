@@ -88,7 +88,15 @@ def test_tools_with_long_names_do_not_look_alike(ui: SimpleConsoleUI, width: int
     assert there != gone
     text = there[0].strip("▛▀▜ ") + "".join(row.removeprefix(BAR) for row in inside(there))
     assert f"{LONG}in_previewwantstorun" in letters(text)
-    assert f"Run{LONG[:29]}…?" in letters(text)
+    name = f"{LONG}in_preview"
+    assert f"Run{name[:14]}…{name[-15:]}?" in letters(text)
+
+
+def test_what_a_server_asks_is_said_however_long_its_name_is() -> None:
+    """A question is named by the server first: what it is stands at the end."""
+    first, *rows = shown(SimpleConsoleUI(), call_of("x", f"{LONG}: a question"), 100)
+
+    assert ": a question? [y]es" in "".join([first, *rows])
 
 
 @pytest.mark.parametrize("name", ["p" * 60, "䷀" * 30, "a\nRun it?"])

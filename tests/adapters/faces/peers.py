@@ -20,7 +20,7 @@ PAY = ToolCall("pay", {"to": "Cy", "amount": 900}, "c1")
 Paid = list[tuple[str, int]]
 
 
-def clerk(paid: Paid, *script: Any) -> Agent[Any, Any]:
+def clerk(paid: Paid, *script: Any, policy: Any = None) -> Agent[Any, Any]:
     @tool
     def pay(to: str, amount: int) -> str:
         """Pay somebody."""
@@ -30,7 +30,7 @@ def clerk(paid: Paid, *script: Any) -> Agent[Any, Any]:
     return Agent(
         chat_generator=ScriptedChatGenerator(*script),
         tools=[pay],
-        confirmation_strategies={"pay": AlwaysAskPolicy()},
+        confirmation_strategies={"pay": policy or AlwaysAskPolicy()},
     )
 
 

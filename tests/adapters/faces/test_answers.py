@@ -17,15 +17,16 @@ ASKED = PendingCall("r", 1, 0, "c1", "pay", "Pay.", {"to": "Cy"}, "", "d", SCHEM
 @pytest.mark.parametrize(
     ("payload", "read"),
     [
-        ({"approved": True}, (True, "call", None)),
+        ({"approved": True}, (True, None, None)),
+        ({"approved": True, "remember": "call"}, (True, "call", None)),
         ({"approved": True, "remember": "arguments"}, (True, "arguments", None)),
         ({"approved": True, "remember": "all"}, "remember is none of ('call',"),
         ({"approved": True, "remember": ["call"]}, "remember is none of"),
         ({"approved": True, "editedArgs": ["Cy"]}, "editedArgs is no object"),
         ({"approved": True, "editedArgs": {"to": 5}}, "'to' must be"),
-        ({"approved": "yes", "feedback": "no"}, (False, "call", "no")),
-        ({"approved": False, "feedback": 7, "remember": "all"}, (False, "call", None)),
-        ({}, (False, "call", None)),
+        ({"approved": "yes", "feedback": "no"}, (False, None, "no")),
+        ({"approved": False, "feedback": 7, "remember": "all"}, (False, None, None)),
+        ({}, (False, None, None)),
     ],
 )
 def test_an_answer_is_read_strictly(payload: dict[str, Any], read: Any) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
@@ -57,7 +57,16 @@ from detent.journals import (
     PostgresJournal,
     SQLiteJournal,
 )
-from detent.machine import AskModel, CancelRequested, ManualClock, MessageReceived, Run
+from detent.machine import (
+    AskModel,
+    CallRef,
+    CancelRequested,
+    GrantRevoked,
+    ManualClock,
+    MessageReceived,
+    Resumed,
+    Run,
+)
 from detent.models import ChatGeneratorError, ChatReply, ModelFailure
 from detent.ports.chat import StreamingCallback
 from detent.ports.journal import JournalUnavailableError
@@ -531,6 +540,44 @@ def test_an_app_that_is_served_opens_its_host() -> None:
         return seen
 
     assert asyncio.run(main()) == [True, True, False]
+
+
+def test_what_was_confirmed_is_taken_back() -> None:
+    """While the run has it; else a refusal says why, and what cannot be sent is a mistake."""
+
+    @tool
+    def pay(to: str) -> str:
+        """Pay."""
+        return f"paid {to}"
+
+    calls = [ToolCall("pay", {"to": to}, to) for to in ("Ann", "Bob")]
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=calls), "Done."),
+        tools=[pay],
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+    )
+
+    async def main() -> tuple[int, int, list[Any]]:
+        async with LocalHost({"clerk": agent}, MemoryJournal(), look_s=0.01) as host:
+            await host.start("clerk", "pay", run_id="r")
+            await asked_of(host, "r")
+            first, second = (question.call for question in await host.pending())
+            await host.send("r", first.confirm(remember="arguments"))
+            (grant,) = (await host.run("r")).run.grants
+            no_such = await host.send("r", GrantRevoked(CallRef(9, 9)))
+            taken = await host.send("r", GrantRevoked(grant.ref, by="Ada"))
+            left = (await host.run("r")).run.grants
+            with pytest.raises(TypeError, match="what can be sent"):
+                await host.send("r", cast(Any, Resumed("p")))
+            await host.send("r", second.reject())
+            await host.result("r")
+            late = await host.send("r", GrantRevoked(grant.ref))
+            return len([grant]), len(left), [no_such, taken, late]
+
+    before, after, (no_such, taken, late) = asyncio.run(main())
+    assert (before, after, taken) == (1, 0, Accepted("r"))
+    assert (no_such.why, late.why) == ("unknown_call", "ended")
+    assert "has no grant of the call (9, 9); it has of: (1, 0)" in no_such.text
 
 
 def test_who_begins_a_run_does_not_approve_in_it() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from types import MappingProxyType
@@ -144,6 +144,39 @@ def test_a_run_that_is_listed_under_other_names_is_not_there(
     assert journal.runs() == []
     with pytest.raises(JournalDamagedError, match="no list has run 'r'"):
         verify_audit(journal, "r")
+
+
+class PartlyRelisted(MemoryJournal):
+    """Some of its runs are listed under another name."""
+
+    false: Collection[str] = ()
+    is_in_a_circle = False
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+        """A page."""
+        page = super().runs(evolve(query, before=None) if self.is_in_a_circle else query)
+        return [evolve(run, agent="eve") if run.run_id in self.false else run for run in page]
+
+
+def test_a_run_that_is_left_out_of_a_page_hides_none_behind_it() -> None:
+    """Readers take a page with fewer runs than they have asked for to be the last one."""
+    store = PartlyRelisted()
+    journal = AuditedJournal(store)
+    agent = Agent(chat_generator=ScriptedChatGenerator(*["Noted."] * 6), journal=journal)
+    for run_id in "abcdef":
+        agent.run("go", run_id=run_id)
+    in_order = [run.run_id for run in journal.runs()]
+    store.false = in_order[1], in_order[2]
+
+    first = journal.runs(RunQuery(limit=2))
+    second = journal.runs(RunQuery(limit=2, before=first[-1].cursor))
+
+    assert [run.run_id for run in first] == [in_order[0], in_order[3]]
+    assert [run.run_id for run in second] == in_order[4:]
+    assert journal.runs(RunQuery(limit=2, before=second[-1].cursor)) == []
+    store.is_in_a_circle = True
+    with pytest.raises(JournalDamagedError, match="goes in a circle"):
+        journal.runs(RunQuery(limit=2, before=second[-1].cursor))
 
 
 def test_many_runs_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,9 @@ import pytest
 
 from detent import (
     Agent,
+    AlwaysAskPolicy,
     ChatMessage,
+    HITLBreakpointException,
     MemoryJournal,
     ScriptedChatGenerator,
     ToolCall,
@@ -21,6 +23,7 @@ from detent import (
 )
 from detent.adapters.control.breakpoints import break_every_step
 from detent.adapters.drivers import recording
+from detent.approvals import OutdatedQuestionError
 from detent.journals import (
     AuditedJournal,
     Checkpoint,
@@ -90,6 +93,24 @@ def test_a_run_that_goes_on_has_what_was_kept() -> None:
 
     assert seen == ["<card>"]
     assert result.messages[0].text == "pay with <card>"
+
+
+def test_a_question_about_what_was_redacted_is_put_anew() -> None:
+    """It was about another card: a yes to that is none to what would run."""
+    seen = list[str]()
+    journal = RedactedJournal(MemoryJournal(), without_cards)
+    agent = paying(journal, seen).evolve(confirmation_strategies={"pay": AlwaysAskPolicy()})
+    with pytest.raises(HITLBreakpointException):
+        agent.run("pay", run_id="r")
+    with pytest.raises(OutdatedQuestionError, match="the arguments have changed"):
+        agent.pending("r")
+
+    with pytest.raises(HITLBreakpointException) as raised:
+        agent.resume("r")
+    agent.decide("r", *(call.confirm() for call in raised.value.pending))
+    agent.resume("r")
+
+    assert seen == ["<card>"]
 
 
 KEYS = {

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from detent import (
     Agent,
     AlwaysAskPolicy,
+    AskOncePolicy,
     ChatMessage,
     MemoryJournal,
     ScriptedChatGenerator,
@@ -91,6 +92,26 @@ def test_each_answer_does_what_it_says(form: dict[str, str], outcome: list[Any])
 
     assert asyncio.run(visit()) == (303, "local")
     assert paid == [{**one, "key": "s3cret-value"} for one in outcome]
+
+
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [({}, 1), ({"remember": ""}, 1), ({"remember": "call"}, 0), ({"remember": "tool"}, 1)],
+)
+def test_a_yes_counts_for_what_the_form_says(said: dict[str, str], count: int) -> None:
+    """For this call only is what it says; who says nothing leaves it to the policy."""
+    paid: Paid = []
+
+    async def visit() -> tuple[bool, int]:
+        agents = {"clerk": clerk(paid, ANN, AskOncePolicy())}
+        async with waiting(agents) as host, visitor(web_app(host)) as client:
+            form = await asked(client, host)
+            page = await client.get(f"/question/{form['digest']}/{form['run_id']}")
+            await client.post("/decide", data={**form, "answer": "confirm", **said})
+            await host.result("clerk", timeout=10)
+            return "this call only" in page.text, len((await host.run("clerk")).run.grants)
+
+    assert asyncio.run(visit()) == (True, count)
 
 
 def test_a_question_says_what_came_before_it() -> None:

@@ -127,7 +127,7 @@ def test_a_decision_that_leaves_the_arguments_alone_confirms() -> None:
     same = ToolExecutionDecision("pay", execute=True, final_tool_params=dict(FIRST.arguments))
     asked = RUN.slots[0].call
 
-    assert decision_for(asked, PAY, same) == Confirmed("call")
+    assert decision_for(asked, PAY, same) == Confirmed()
     assert decision_for(asked, PAY, evolve(same, feedback="less", final_tool_params=BOB)) == (
         Modified(BOB, "less")
     )

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
+from detent.core.machine.calls import held_by
 from detent.core.machine.due import due
 from detent.core.machine.questions import remember
 from detent.core.machine.step import replay, start, step
@@ -25,12 +26,23 @@ from detent.core.run.events import (
 )
 from detent.core.run.limits import Limits
 from detent.core.run.refs import CallRef
-from detent.core.run.run import BackingOff, Faulted, Ready, Run, Running, Thinking
+from detent.core.run.run import (
+    AwaitingDecision,
+    BackingOff,
+    Faulted,
+    Ready,
+    Run,
+    Running,
+    Slot,
+    Status,
+    Thinking,
+)
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State
 from detent.core.tools.result import ToolFault, ToolResult
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool, by_name
+from detent.core.values.frozen import FrozenDict
 from tests.core import asking
 
 NOBODY = {"type": "object", "properties": {}}
@@ -215,3 +227,25 @@ def test_a_grant_says_who_gave_it_and_when() -> None:
 
     assert [(one.ref, one.by, one.at) for one in told.decisions] == [(FIRST, "Ann", 7)]
     assert [(one.ref, one.by, one.at) for one in told.grants] == [(FIRST, "Ann", 7)]
+
+
+TAKES = FrozenDict({"amount": 80.0, "calls of pay": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("status", "back"),
+    [
+        (AwaitingDecision("d"), TAKES),
+        (AwaitingDecision("d", attempt=2), {"amount": 80.0}),
+        (AwaitingDecision("d", after="lost 1", trouble="gone"), {"amount": 80.0}),
+        (Ready(1), None),
+        (Running(1), None),
+    ],
+)
+def test_what_a_run_that_ends_gives_back_is_what_waits_for_a_human(
+    status: Status, back: object
+) -> None:
+    """Not what may have begun: of that, no attempt is undone, nor that it is one call."""
+    slot = Slot(FIRST, ToolCall("plain", {}, "c"), status, spends=TAKES)
+
+    assert [*held_by([slot])] == ([] if back is None else [back])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from attrs import evolve
 
@@ -10,8 +12,10 @@ from detent.approvals import AskOncePolicy, pending
 from detent.core.control.decisions import apply_decisions
 from detent.core.run.approval import Binding, Grant, Scope
 from detent.core.run.refs import CallRef
+from detent.core.storage.journal import event_from_json, event_to_json
 from detent.core.tools.result import result_of
-from detent.machine import GrantRevoked, ToolReturned, step
+from detent.machine import CancelRequested, GrantRevoked, ModelFailed, ToolReturned, step
+from detent.models import ModelFailure
 from tests.core.asking import PAY, called, judged, spec_of, waiting
 
 SPEC = spec_of()
@@ -46,6 +50,21 @@ def test_a_grant_counts_in_later_turns_until_it_is_revoked() -> None:
     assert step(SPEC, revoked, GrantRevoked(CallRef(1, 0))) is revoked
 
 
+def test_what_has_failed_goes_on_by_nothing_that_was_taken_back() -> None:
+    """The model gave no answer: it is asked again, and what was confirmed would count still."""
+    run = waiting(SPEC, FIVE)
+    run, _ = apply_decisions(SPEC, run, [pending(SPEC, run)[0].confirm(remember="tool")], 1)
+    run = step(SPEC, run, ToolReturned(CallRef(1, 0), 1, result_of(PAY, "paid")))
+    failed = step(SPEC, run, ModelFailed(2, 1, ModelFailure("overloaded", "no")))
+    assert failed.outcome is not None
+
+    revoked = step(SPEC, failed, GrantRevoked(CallRef(1, 0)))
+    done = step(SPEC, run, CancelRequested("enough"))
+
+    assert (len(failed.grants), revoked.grants) == (1, ())
+    assert step(SPEC, done, GrantRevoked(CallRef(1, 0))) is done
+
+
 def test_ask_once_asks_once_for_equal_calls() -> None:
     """Two at once as well; a rejection is remembered by nobody."""
     spec = spec_of(AskOncePolicy())
@@ -56,6 +75,19 @@ def test_ask_once_asks_once_for_equal_calls() -> None:
 
     assert [call.arguments["amount"] for call in pending(spec, confirmed)] == [6]
     assert len(pending(spec, rejected)) == 2
+
+
+def test_for_this_call_only_is_no_more_whatever_the_policy_remembers() -> None:
+    """Also as it is stored, where it is another word than none, which is the policy's."""
+    spec = spec_of(AskOncePolicy())
+    run = waiting(spec, FIVE, FIVE)
+
+    once, (said,) = apply_decisions(spec, run, [pending(spec, run)[0].confirm(remember="call")], 1)
+
+    assert len(pending(spec, once)) == 1
+    assert once.grants == ()
+    stored = json.dumps(event_to_json(spec, said))
+    assert event_from_json(spec, json.loads(stored)) == said
 
 
 def test_what_a_grant_covers() -> None:

@@ -89,7 +89,7 @@ class RunDecisions:
     def grants(self, run_id: str) -> tuple[Grant, ...]:
         """The confirmations that count for further calls of a run of the journal.
 
-        Those of the agents at work in it, too.
+        Those of the agents at work in it, too. Those of a run that is done count for nothing more.
         """
         from attrs import evolve
 
@@ -103,10 +103,14 @@ class RunDecisions:
 
         Raises:
             ValueError: the run has no such grant.
+            RunEndedError: the run has ended, and cannot be tried again: it counts for nothing more.
         """
         from detent.core.machine.delegation import runs_in, wrap_event
         from detent.core.machine.step import step
         from detent.core.run.events import GrantRevoked
+        from detent.core.run.run import has_no_answer
+        from detent.core.storage.journal import status_of
+        from detent.ports.results import RunEndedError
 
         event = wrap_event(grant.path, GrantRevoked(grant.ref, by, self._assembly.clock.now()))
 
@@ -114,6 +118,8 @@ class RunDecisions:
             after = (
                 step(self._assembly.spec, run, event) if grant.path in dict(runs_in(run)) else run
             )
+            if after is run and run.outcome is not None and not has_no_answer(run):
+                raise RunEndedError(run_id, status_of(run))
             if after is run:
                 raise ValueError(f"run {run_id!r} has no grant of the call {tuple(grant.ref)}")
             return after, [event]

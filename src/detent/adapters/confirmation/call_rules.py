@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 from attrs import Attribute, field, frozen
 from attrs.validators import deep_iterable
@@ -37,6 +37,10 @@ def _patterns(value: Mapping[str, object]) -> FrozenDict[str, object]:
     """
     from detent.core.schema.accepted_keywords import empty_words, schema_faults
 
+    if not isinstance(cast("object", value), Mapping):  # it may come of data
+        # null is not taken for none: it may have been meant for a pattern that fits nothing
+        got = f"{value!r:.100}"
+        raise ValueError(f"'arguments' and 'state' are patterns by name, got {got}")  # noqa: TRY004 - as each other fault of a rule
     for name, pattern in value.items():
         if not isinstance(pattern, Mapping):
             continue
@@ -67,6 +71,8 @@ def _listed(what: str, value: Iterable[str]) -> tuple[str, ...]:
     if isinstance(value, str):
         got = f"{value!r:.100}"
         raise ValueError(f"'{what}' is a list of names, got {got}: write [{got}]")  # noqa: TRY004 - as each other fault of a rule
+    if not isinstance(value, Iterable):
+        raise ValueError(f"'{what}' is a list of names, got {value!r:.100}")  # noqa: TRY004 - as each other fault of a rule
     return tuple(value)
 
 

@@ -339,8 +339,9 @@ def _is_deep(value: object) -> bool:
 
 
 def _shortened(name: str) -> str:
-    """The name of a tool in one line, which ends with a sign where there is more of it."""
-    short = name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 1] + "…"
+    """The name of a tool in one line; what a server asks is said at its end, which is kept."""
+    end = NAME_WIDTH // 2
+    short = name if len(name) <= NAME_WIDTH else f"{name[: end - 1]}…{name[-end:]}"
     return json.dumps(short, ensure_ascii=False)[1:-1]
 
 

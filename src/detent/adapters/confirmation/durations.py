@@ -15,8 +15,8 @@ def deadline(expires_at: float, now: float) -> str:
     """
     left = expires_at - now
     if left < 0:
-        return f"It could be confirmed until {_moment(expires_at)}: that is over."
-    return f"It can be confirmed until {_moment(expires_at)}: for another {duration(left)}."
+        return f"It could be confirmed until {moment(expires_at)}: that is over."
+    return f"It can be confirmed until {moment(expires_at)}: for another {duration(left)}."
 
 
 def duration(seconds: float) -> str:
@@ -35,7 +35,8 @@ def duration(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def _moment(seconds: float) -> str:
+def moment(seconds: float) -> str:
+    """A time since 1970, for people."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S UTC}"
     except (OverflowError, ValueError, OSError):  # later than the last year that there is

@@ -80,9 +80,10 @@ class AskOverBudget(Rule):
     What counts is all that it, and each other `AskOverBudget` of the same name, was asked about: in
     this run, in the agents inside it, however deep, and in what the run goes on from, a fork, a
     snapshot or the run before in a thread. Calls that failed count as well, and those that wait for
-    a human; not those that were stopped. Each attempt counts: what `retries` begin again may have
-    been spent before, and is asked about once that is over the budget. What is no number is asked
-    about, and counts as what it reads as, such as the text of a decimal; else as more than any.
+    a human; not those that were stopped, nor those that wait when their run ends. Each attempt
+    counts: what `retries` begin again may have been spent before, and is asked about once that is
+    over the budget. What is no number is asked about, and counts as what it reads as, such as the
+    text of a decimal; else as more than any.
 
     Attributes:
         parameter: the argument that is added up.

@@ -32,7 +32,7 @@ TRIES = 5
 """So often a human is asked who says what does not count; then the call stays pending."""
 
 DECISIVE = {
-    "confirm": "remember is 'call', 'arguments' or 'tool'",
+    "confirm": "remember is 'call', 'arguments', 'tool' or None",
     "modify": "a change has all arguments as new_tool_params, and feedback is a text or None",
     "reject": "feedback is a text or None",
     "respond": "the answer is a text, as feedback",
@@ -168,7 +168,7 @@ def _claim(shown: PendingCall, said: object) -> ToolExecutionDecision:
         digest=shown.digest,
         by=said.by,
         answer=said.feedback if is_answer else None,
-        remember=said.remember if said.action == "confirm" else "call",
+        remember=said.remember if said.action == "confirm" else None,
         credential=said.credential,
     )
 

@@ -57,11 +57,11 @@ def decision_in(
         payload: "approved", and, where they are there, "editedArgs", "feedback" and "remember".
         by: who answers.
     """
-    feedback, remember = payload.get("feedback"), payload.get("remember", SCOPES[0])
+    feedback, remember = payload.get("feedback"), payload.get("remember")
     text = feedback if isinstance(feedback, str) and feedback else None
     if payload.get("approved") is not True:
         return call.reject(text, by=by)
-    if remember not in SCOPES:
+    if remember is not None and remember not in SCOPES:
         return f"remember is none of {SCOPES}"
     edited = payload.get("editedArgs")
     if edited is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from attrs import evolve, frozen
 
@@ -16,13 +16,21 @@ from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.core.machine.step import step
 from detent.core.run.approval import Principal
-from detent.core.run.events import CancelRequested, Event, MessageReceived, Resumed
+from detent.core.run.events import (
+    CancelRequested,
+    Event,
+    GrantRevoked,
+    MessageReceived,
+    Resumed,
+)
 from detent.core.run.run import Run
 from detent.core.storage.journal import status_of
-from detent.ports.hosting import HostRefusal, TryAgain
+from detent.ports.hosting import HostRefusal, Sent, TryAgain
 from detent.ports.journal import RunNotFoundError
 
-Spoken: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | MessageReceived
+Spoken: TypeAlias = (
+    ToolExecutionDecision | CancelRequested | GrantRevoked | TryAgain | MessageReceived
+)
 """What is said to a run itself."""
 T = TypeVar("T")
 
@@ -110,13 +118,15 @@ class People(RunDecisions):
         if isinstance(said, ToolExecutionDecision):
             return apply_decisions(spec, run, [said], now, who)
         event: Event
-        match said:
-            case CancelRequested():
-                event = said
-            case MessageReceived():
-                event = evolve(said, at=now)
+        match cast("object", said):  # no type checker need have seen who sends it
+            case CancelRequested() as cancelled:
+                event = cancelled
+            case (MessageReceived() | GrantRevoked()) as heard:
+                event = evolve(heard, at=now)
             case TryAgain():
                 event = Resumed(self._assembly.chance.new_id(), now)
+            case other:
+                raise TypeError(f"what can be sent to a run is one of {Sent}; got {other!r:.80}")
         after = run
         if not isinstance(said, TryAgain) or status_of(run) == "failed":
             after = step(spec, run, event)
@@ -152,9 +162,13 @@ def _undigested(said: Spoken) -> HostRefusal | None:
 
 
 def _changes_nothing(
-    run: Run[Any], said: CancelRequested | TryAgain | MessageReceived
+    run: Run[Any], said: CancelRequested | GrantRevoked | TryAgain | MessageReceived
 ) -> HostRefusal:
     status = status_of(run)
+    if isinstance(said, GrantRevoked) and (run.outcome is None or status == "failed"):
+        refs = ", ".join(str(tuple(grant.ref)) for grant in run.grants) or "none"
+        text = f"run {run.id!r} has no grant of the call {tuple(said.ref)}; it has of: {refs}"
+        return HostRefusal("unknown_call", text)
     if not isinstance(said, TryAgain):
         return HostRefusal("ended", f"run {run.id!r} has ended: it is {status}")
     why, text = ("not_ended", "has not ended") if run.outcome is None else ("ended", "is done")

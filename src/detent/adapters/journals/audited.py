@@ -54,13 +54,30 @@ class FirstEntries:
     _journal: Journal
     _names: dict[str, tuple[str, str]] = field(factory=dict, init=False, repr=False)
 
-    def vouched(self, runs: Sequence[StoredRun]) -> list[StoredRun]:
-        """Those of which their first entry says the same agent and thread."""
-        return [run for run in runs if self._is_true(run)]
+    def runs(self, store: Journal, query: RunQuery) -> list[StoredRun]:
+        """Those that a store has for a query, and of which their first entry says the same names.
+
+        RULE: a page is filled from the next ones. Whoever reads a list takes a short page for its
+        end, so that one run with false names would hide all that are behind it.
+        """
+        found, before = list[StoredRun](), query.before
+        while True:
+            page = store.runs(evolve(query, before=before))
+            found += filter(self._is_true, page)
+            if query.limit is None or len(page) < query.limit or len(found) >= query.limit:
+                return found[: query.limit]
+            if before is not None and page[-1].cursor >= before:
+                raise JournalDamagedError(
+                    f"the list of runs goes in a circle: behind {before} it has "
+                    f"{page[-1].cursor} again; somebody has changed it",
+                    page[-1].run_id,
+                    0,
+                )
+            before = page[-1].cursor
 
     def require(self, run_id: str) -> None:
         """Raise JournalDamagedError where no list has a run by the names that it says itself."""
-        if not self.vouched(self._journal.runs(RunQuery(run_id=run_id))):
+        if not self.runs(self._journal, RunQuery(run_id=run_id)):
             raise JournalDamagedError(
                 f"no list has run {run_id!r} by the agent and the thread that its first entry "
                 "names: somebody has changed the list",
@@ -172,7 +189,7 @@ class AuditedJournal:
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """As the port says, but for runs of which the list says another agent or thread."""
-        return self._first.vouched(self.journal.runs(query))
+        return self._first.runs(self.journal, query)
 
     def delete(self, run_id: str) -> None:
         """As the port says."""

@@ -29,9 +29,10 @@ class RedactedJournal:
 
     Names of entries, as ``"arguments"``, stay; so do numbers, and what a `Listing` says. A run that
     goes on has the redacted texts in place of those that were there: its model reads them, and a
-    call that had not begun is run with them. A text that names something (a tool, an id, a kind)
-    must come out as it was, or the run cannot go on: redact what looks like a card number, not what
-    looks like a word.
+    call that had not begun is run with them. A question about such a call was about other arguments
+    than would run by now: it can be answered once the run is resumed, which puts it anew. A text
+    that names something (a tool, an id, a kind) must come out as it was, or the run cannot go on:
+    redact what looks like a card number, not what looks like a word.
     """
 
     conceals: ClassVar[bool] = True

@@ -72,8 +72,8 @@ class DecisionView:
     @property
     def remember(self) -> str:
         """For what else a yes counts; "" is nothing."""
-        scope = self.decision.remember if isinstance(self.decision, Confirmed) else "call"
-        return "" if scope == "call" else scope
+        scope = self.decision.remember if isinstance(self.decision, Confirmed) else None
+        return "" if scope is None or scope == "call" else scope
 
     @property
     def changed(self) -> tuple[Change, ...]:

@@ -193,7 +193,7 @@ async def decide(request: Request) -> Response:
     match form.get("answer"):
         case "confirm":
             scopes: dict[str, Scope] = {str(scope_name): scope_name for scope_name in SCOPES}
-            remember = scopes.get(str(form.get("remember")), "call")
+            remember = scopes.get(str(form.get("remember")))
             decision = call.confirm(by=by, remember=remember)
         case "reject":
             decision = call.reject(text or None, by=by)

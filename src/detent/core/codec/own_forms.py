@@ -181,7 +181,7 @@ class _Union:
     """
 
     def __init__(self, members: tuple[Any, ...]) -> None:
-        self._kinds = {get_origin(member) or member: member for member in members}
+        self._kinds = {_class_of(member): member for member in members}
         self._records = [kind for kind in self._kinds if has(kind)]
         self._writers: dict[type, tuple[Callable[[Any], Any], str | None]] = {}
 
@@ -217,6 +217,12 @@ class _Union:
             (only, *rest) = records.values()
             readers[dict] = _tagged_reader(records) if rest else only
         return readers
+
+
+def _class_of(member: Any) -> Any:
+    """The class that the values of a member of a union have; a choice is one of some texts."""
+    origin = get_origin(member) or member
+    return str if origin is Literal else origin
 
 
 def _tagged_reader(readers: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Self
 
 from attrs import asdict, field, fields_dict, frozen
+from attrs.validators import optional
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import StoredDataError
@@ -57,7 +58,7 @@ class ToolExecutionDecision:
         digest: what `PendingCall` shows: binds the decision to exactly that. Needed in a journal.
         by: who decided.
         answer: a text that answers in the tool's place; the tool does not run.
-        remember: what a confirmation counts for, see `Scope`.
+        remember: what a confirmation counts for, see `Scope`; None is what the question says.
         credential: what proves who decides, to the agent's `approvers`. No run keeps it.
         expires_at: until when the question counts that was shown: a signed yes counts no longer.
 
@@ -76,7 +77,7 @@ class ToolExecutionDecision:
     digest: str | None = field(default=None, kw_only=True, validator=_TEXT)
     by: str | None = field(default=None, kw_only=True, validator=_TEXT)
     answer: str | None = field(default=None, kw_only=True, validator=_TEXT)
-    remember: Scope = field(default="call", kw_only=True, validator=is_scope)
+    remember: Scope | None = field(default=None, kw_only=True, validator=optional(is_scope))
     credential: str | None = field(default=None, kw_only=True, validator=_TEXT, repr=False)
     expires_at: float | None = field(default=None, kw_only=True, validator=number(0, or_none=True))
 

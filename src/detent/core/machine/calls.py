@@ -5,7 +5,7 @@ A decision that does not count changes nothing; a `Refusal` says why.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -14,7 +14,9 @@ from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError
 from detent.core.run.approval import (
     ANYBODY,
+    NOTHING,
     SCOPES,
+    Amounts,
     Answered,
     Answers,
     Approvers,
@@ -23,6 +25,7 @@ from detent.core.run.approval import (
     Modified,
     Principal,
     Rejected,
+    once,
 )
 from detent.core.run.events import ClockTicked, HumanDecided, ToolRaised
 from detent.core.run.limits import end_of, is_past
@@ -47,7 +50,7 @@ from detent.core.tools.invocation import argument_faults
 from detent.core.tools.masking import masked
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
-from detent.core.values.frozen import thaw
+from detent.core.values.frozen import FrozenDict, thaw
 
 Why: TypeAlias = Literal[
     "unknown_call",
@@ -190,7 +193,7 @@ def not_allowed(answers: Answers, call: ToolCall, decision: Decision) -> str | N
         case Confirmed(remember):
             if not answers.confirm:
                 return "it cannot be confirmed as it is"
-            if SCOPES.index(remember) > SCOPES.index(answers.remember):
+            if SCOPES.index(remember or "call") > SCOPES.index(answers.remember):
                 return f"a yes may count for {answers.remember!r} at most, not for {remember!r}"
         case Modified(arguments) if answers.modify is not None:
             was = call.arguments
@@ -240,6 +243,23 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
     # RULE: each attempt may have spent it; what the next takes comes on top, if the rules let it
     clear = slot.clearance and attrs.evolve(slot.clearance, is_stale=True)
     return attrs.evolve(new, clearance=clear)
+
+
+def held_by(slots: Sequence[Slot]) -> Iterator[Amounts]:
+    """What calls take of budgets that wait for a human, also in agents inside: none has begun it.
+
+    RULE: of a call that may have begun before, what it takes `once` stays taken. A call that is
+    ready may just be begun, whether or not that is written, and gives nothing back.
+    """
+    for slot in slots:
+        match slot.status:
+            case AwaitingDecision(attempt=attempt, after=after):
+                spent = once(slot.spends) if after or attempt > 1 else NOTHING
+                yield FrozenDict({k: x for k, x in slot.spends.items() if k not in spent})
+            case Delegated(run=inner):
+                yield from held_by(inner.slots)
+            case _:
+                pass
 
 
 def give_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:

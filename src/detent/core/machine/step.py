@@ -87,6 +87,7 @@ from detent.core.run.run import (
     Unknown,
     charge,
     evolve,
+    has_no_answer,
     move,
     with_labels,
     with_slot,
@@ -136,8 +137,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     """The run after `event`.
 
     An event that answers nothing owed (late, doubled, after the end) changes nothing. After its end
-    a run hears `AnswerRejected`, if it has ended with an answer, and `Resumed`, if the model gave
-    none.
+    a run hears `AnswerRejected`, if it has ended with an answer, and `Resumed` and `GrantRevoked`,
+    if the model gave none.
 
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
@@ -190,6 +191,9 @@ def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
             return ask_again(spec, run, text)
         case Resumed():
             return resume_run(spec, run, event)
+        # RULE: it can go on, and then by nothing that somebody has taken back meanwhile
+        case GrantRevoked() if has_no_answer(run):
+            return revoke_grant(run, event)
         case _:
             return run
 
@@ -317,7 +321,8 @@ def _on_happened_inside(
     if limit is None:
         return with_slot(run, move(slot, call_status(spec, run, slot, after)))
     if limit == "max_tool_calls" and after.outcome is None:
-        after = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
+        cut = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
+        run, after = charge(run, after.spent, cut.spent), cut
     after = stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
     run = with_slot(run, move(slot, call_status(spec, run, slot, after)))
     return begins_none(spec, run, limit)

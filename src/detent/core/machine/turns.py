@@ -18,7 +18,8 @@ from detent.core.chat.messages import (
 )
 from detent.core.chat.replies import ChatReply
 from detent.core.errors import OutputError, StateError, UnknownEffectError
-from detent.core.machine.calls import give_up
+from detent.core.machine.calls import give_up, held_by
+from detent.core.run.approval import NOTHING
 from detent.core.run.events import Attempted, MessageReceived, ModelFailed, ToolRaised
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.run.output_type import AnswerType
@@ -44,6 +45,7 @@ from detent.core.run.run import (
     Succeeded,
     Thinking,
     Unknown,
+    charge,
     evolve,
     is_settled,
     move,
@@ -166,6 +168,8 @@ def cut_short(spec: AgentSpec[S], run: Run[S], outcome: Exhausted | Cancelled) -
     if isinstance(run.phase, Acting):
         slots = [slot if is_settled(slot) else give_up(slot, outcome) for slot in run.slots]
         state, _ = fold_turn(spec, run, run.phase.reply, slots)
+        for amounts in held_by(run.slots):  # the thread, and whatever goes on from here, has it yet
+            run = charge(run, amounts, NOTHING)
         return evolve(run, state=state, phase=Done(outcome))
     return end(run, outcome)
 

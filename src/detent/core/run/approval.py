@@ -151,7 +151,7 @@ class Ask:
 
     Attributes:
         reason: why, for the human.
-        remember: what a plain confirmation counts for.
+        remember: what a confirmation counts for that does not say it.
         expires_s: after so many seconds the question is answered with no, and a yes counts no more
             for a call that has not begun; None is never.
         reveals: the parameters filled from the state whose values the human is shown.
@@ -180,9 +180,13 @@ Verdict: TypeAlias = Allow | Ask | Deny
 
 @frozen
 class Confirmed:
-    """Run the call as it is. `remember` says for which other calls that counts, too."""
+    """Run the call as it is. `remember` says for which other calls that counts, too.
 
-    remember: Scope = field(default="call", validator=is_scope)
+    None is not said: then it counts as the question has it. "call" is said, and is this call alone,
+    whatever the question would let it count for.
+    """
+
+    remember: Scope | None = field(default=None, validator=optional(is_scope))
 
 
 @frozen

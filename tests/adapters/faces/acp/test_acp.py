@@ -31,6 +31,7 @@ from acp.schema import (
 from detent import (
     Agent,
     AlwaysAskPolicy,
+    AskOncePolicy,
     MemoryJournal,
     ScriptedChatGenerator,
     SQLiteJournal,
@@ -124,11 +125,13 @@ async def say(client: Any, session: str, text: str = "Pay Cy.") -> str:
     return str((await client.prompt(session, [text_block(text)])).stop_reason)
 
 
-def visit(scene: Callable[[LocalHost], Any], *script: Any, paid: Paid | None = None) -> Any:
+def visit(
+    scene: Callable[[LocalHost], Any], *script: Any, paid: Paid | None = None, policy: Any = None
+) -> Any:
     """What a scene with a host comes to."""
 
     async def run() -> Any:
-        agent = clerk([] if paid is None else paid, *script)
+        agent = clerk([] if paid is None else paid, *script, policy=policy)
         async with hosting(MemoryJournal(), clerk=agent) as host, asyncio.timeout(30):
             return await scene(host)
 
@@ -161,6 +164,18 @@ def test_a_permission_is_our_question(kind: str, outcome: Paid) -> None:
     (record,) = hosted.run.decisions
     assert (record.by, len(hosted.run.grants)) == ("ann", int(kind == "allow_always"))
     assert [what for what, _ in editor.calls()] == ["tool_call", "tool_call_update"]
+
+
+def test_once_is_once_whatever_the_policy_remembers() -> None:
+    """An equal call is asked about again: the editor has offered "always" beside it."""
+    editor, paid = Editor("allow_once", "reject_once"), list[tuple[str, int]]()
+
+    async def scene(host: LocalHost) -> None:
+        async with editing(host, editor) as client:
+            await say(client, (await client.new_session("/src")).session_id)
+
+    visit(scene, PAY, PAY, "Once.", paid=paid, policy=AskOncePolicy())
+    assert (paid, len(editor.asked)) == ([("Cy", 900)], 2)
 
 
 def test_each_call_is_told_though_a_model_repeats_an_id() -> None:

@@ -30,7 +30,14 @@ from detent.adapters.testing.proofs.properties import (
 from detent.adapters.testing.proofs.transitions import Small
 from detent.adapters.testing.simulation.scenarios import Scenario
 from detent.adapters.tools.output_type import OutputType
-from detent.approvals import Allow, Answers, Ask, Grant
+from detent.approvals import (
+    Allow,
+    AlwaysAskPolicy,
+    Answers,
+    Ask,
+    Grant,
+    WithQuestionOptions,
+)
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.effects import Policy
 from detent.core.run.spec import Delegate
@@ -398,6 +405,10 @@ def test_humans_say_that_a_yes_counts_for_more_where_they_may() -> None:
     alone = check(freely, *claims, calls=1)
     assert "where each yes is to one call" in str(alone)
     assert "each yes" not in str(check(each, *claims, calls=1, remember=True))
+    named = WithQuestionOptions(AlwaysAskPolicy(), answers=Answers(remember="call"))
+    assert 'answers=Answers(remember="call"))' in str(never_runs_unapproved.__doc__)
+    recommended = evolve(SPEC, policies=FrozenDict(pay=named))
+    assert check(recommended, *claims, calls=1, remember=True).states
     more = check(freely, claims[0], calls=1, remember=True)
     assert more.states > alone.states
     with pytest.raises(Refuted, match="has_no_grants"):

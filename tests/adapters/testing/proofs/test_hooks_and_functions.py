@@ -10,12 +10,20 @@ import subprocess
 import sys
 import timeit as timer
 from collections import deque
-from collections.abc import Callable, Iterator
-from functools import cached_property, partial, wraps
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from functools import (
+    cached_property,
+    partial,
+    partialmethod,
+    singledispatch,
+    update_wrapper,
+    wraps,
+)
 from operator import attrgetter, methodcaller
 from pickle import loads
 from pydoc import locate
-from types import FunctionType
+from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -366,6 +374,190 @@ def by_a_name_of_a_metaclass(amount: int) -> Any:
     return Found.anything(amount)
 
 
+def hiding(function: Callable[[int], int]) -> Callable[[int], int]:
+    """Decorate: pay before anything else is done."""
+
+    @wraps(function)
+    def around(amount: int) -> int:
+        return helped(amount) + function(amount)
+
+    return around
+
+
+@hiding
+def behind_a_decorator(amount: int) -> int:
+    return amount
+
+
+@hiding
+@hiding
+def behind_two(amount: int) -> int:
+    return amount
+
+
+def by_what_is_decorated(amount: int) -> int:
+    return behind_a_decorator(amount)
+
+
+def by_another_name(amount: int) -> int:
+    return helped(amount)
+
+
+by_another_name.__module__ = "builtins"  # as `wraps` has it of a function of Python's own
+
+
+class Decorated:
+    """A decorator that is a class, and says what it wraps."""
+
+    def __init__(self, function: Callable[[int], int]) -> None:
+        self.function, self.first = function, helped
+        update_wrapper(self, function)
+
+    def __call__(self, amount: int) -> int:
+        """Pay, and do it."""
+        return self.first(amount) + self.function(amount)
+
+
+@Decorated
+def by_a_class_that_decorates(amount: int) -> int:
+    return amount
+
+
+@singledispatch
+def by_type(amount: object) -> int:
+    return 0
+
+
+@by_type.register
+def _(amount: int) -> int:
+    return helped(amount)
+
+
+@contextmanager
+def paying(amount: int) -> Generator[int]:
+    yield helped(amount)
+
+
+def by_a_context(amount: int) -> int:
+    with paying(amount) as paid:
+        return paid
+
+
+class Base:
+    """Pays in a method that others are above."""
+
+    def work(self, amount: int) -> int:
+        """Pay."""
+        return helped(amount)
+
+
+class Child(Base):
+    """Has it done by what it comes of."""
+
+    def work(self, amount: int) -> int:
+        """Pay by the class below."""
+        return super().work(amount)
+
+
+class Mixed:
+    """Does not know what is below it."""
+
+    def begin(self, amount: int) -> int:
+        """Pay by whatever that is."""
+        return int(super().work(amount))  # type: ignore[misc]  # it is mixed in
+
+
+class Both(Mixed, Base):
+    """Knows."""
+
+
+def by_super_of_a_new_one(amount: int) -> int:
+    return Both().begin(amount)
+
+
+class Steps:
+    """Pays two methods further."""
+
+    def begin(self, amount: int) -> int:
+        """Go on."""
+        return self.go_on(amount)
+
+    def go_on(self, amount: int) -> int:
+        """Pay."""
+        return helped(amount)
+
+
+def by_methods_of_a_new_one(amount: int) -> int:
+    return Steps().begin(amount)
+
+
+class Holder:
+    """Holds a function that somebody has set."""
+
+    def __init__(self, way: Any) -> None:
+        self.way = way
+
+    def begin(self, amount: int) -> int:
+        """Call it."""
+        return int(self.way(amount))
+
+
+class Narrow:
+    """The same with slots."""
+
+    __slots__ = ("way",)
+
+    def __init__(self, way: Any) -> None:
+        self.way = way
+
+
+HOLDER, NARROW, SPACE = Holder(helped), Narrow(helped), SimpleNamespace(way=helped)
+DEEP = Holder(Holder(Holder(Holder(Holder(helped)))))
+HELD = MappingProxyType({"way": helped})
+handed_on.way = helped  # type: ignore[attr-defined]  # as people do
+
+
+def by_an_attribute(amount: int) -> int:
+    return int(HOLDER.way(amount))
+
+
+def by_a_slot(amount: int) -> int:
+    return int(NARROW.way(amount))
+
+
+def by_a_namespace(amount: int) -> int:
+    return int(SPACE.way(amount))
+
+
+def by_a_deep_attribute(amount: int) -> int:
+    return int(DEEP.way.way.way.way.way(amount))
+
+
+def by_a_mapping(amount: int) -> int:
+    return int(HELD["way"](amount))
+
+
+def by_an_attribute_of_a_function(amount: int) -> int:
+    return int(handed_on.way(amount))  # type: ignore[attr-defined]  # as it is set
+
+
+class Partly:
+    """Has a method that is another one with some arguments."""
+
+    def work(self, amount: int, extra: int) -> int:
+        """Pay."""
+        return helped(amount + extra)
+
+    some = partialmethod(work, extra=1)
+
+
+PARTLY = Partly()
+
+
+def by_a_part_of_a_method(amount: int) -> int:
+    return PARTLY.some(amount)
+
+
 BY_PARTIAL = partial(handed_on, helped)
 CALLERS = [
     *(in_a_list, in_a_function, by_default, by_its_module, by_an_import, by_a_class, BANK),
@@ -373,6 +565,11 @@ CALLERS = [
     *(by_a_queue, by_a_property, by_a_property_once),
     *(by_a_metaclass, by_a_name_of_a_metaclass),
     partial(handed_on, way={"it": (helped,)}),
+    *(behind_a_decorator, behind_two, by_what_is_decorated, by_another_name),
+    *(by_a_class_that_decorates, by_type, by_a_context),
+    *(Child().work, Both().begin, by_super_of_a_new_one, by_methods_of_a_new_one),
+    *(HOLDER.begin, by_an_attribute, by_a_slot, by_a_namespace, by_a_deep_attribute),
+    *(by_a_mapping, by_an_attribute_of_a_function, by_a_part_of_a_method),
 ]
 
 

@@ -144,7 +144,7 @@ def _happened(
         case HumanDecided(ref, _, decision, by, _, who):
             call, tool = _call(spec, before, path, ref.place)
             given = decision.arguments if isinstance(decision, Modified) else {}
-            said = f"{type(decision).__name__} {getattr(decision, 'remember', '')}".strip()
+            said = f"{type(decision).__name__} {getattr(decision, 'remember', None) or ''}".strip()
             why = getattr(decision, "feedback", None) or getattr(decision, "text", None)
             yield _about(call, tool, path) | {
                 "what": "decided",

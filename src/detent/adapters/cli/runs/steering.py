@@ -74,7 +74,11 @@ TRIES = 20
 @click.option("--modify", metavar="JSON", help="Let it run with these arguments changed.")
 @click.option("--respond", metavar="TEXT", help="Answer in the tool's place.")
 @click.option("--reason", metavar="TEXT", help="For the model, with --reject and --modify.")
-@click.option("--remember", type=click.Choice(SCOPES), default="call", show_default=True)
+@click.option(
+    "--remember",
+    type=click.Choice(SCOPES),
+    help="What a yes counts for, in this run. [default: what its policy says]",
+)
 @click.option("--digest", metavar="TEXT", help="Of the question seen: 8 characters or more.")
 @click.option("--unseen", is_flag=True, help="Say yes to whatever waits by now.")
 @click.option("--by", metavar="NAME", help="Who decides. [default: the name of the user]")

@@ -158,7 +158,8 @@ def options_of(call: PendingCall) -> Mapping[str, tuple[PermissionOption, Mappin
     found: dict[str, tuple[PermissionOption, Mapping[str, Any]]] = {}
     if call.answers.confirm:
         once = PermissionOption(option_id=allow, name="Allow", kind="allow_once")
-        found[allow] = once, {"approved": True}
+        # who is shown "always" beside it means this call; else what the policy says is as much
+        found[allow] = once, {"approved": True, "remember": "call"}
         if SCOPES.index(call.answers.remember) >= SCOPES.index("arguments"):
             text = "Always allow exactly this"
             same = PermissionOption(option_id=always, name=text, kind="allow_always")

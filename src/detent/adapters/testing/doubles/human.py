@@ -78,8 +78,8 @@ def _ui_result(answer: Answer, question: Question) -> ConfirmationUIResult:
     match answer:
         case ConfirmationUIResult():
             return answer
-        case Confirmed():
-            return ConfirmationUIResult("confirm")
+        case Confirmed(remember):
+            return ConfirmationUIResult("confirm", remember=remember)
         case Modified(arguments, feedback):
             return ConfirmationUIResult("modify", feedback, cast(dict[str, Any], thaw(arguments)))
         case Rejected(feedback):

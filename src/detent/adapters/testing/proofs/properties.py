@@ -112,7 +112,7 @@ def never_runs_unapproved(tool: str) -> Property:
 
     That is a yes to this very call, or one of which the human has said that it counts for further
     calls (`remember`). A policy whose question takes none of those has each call asked about:
-    ``WithQuestionOptions(AlwaysAskPolicy(), remember="call")``.
+    ``WithQuestionOptions(AlwaysAskPolicy(), answers=Answers(remember="call"))``.
     """
 
     def judge(
@@ -233,7 +233,7 @@ def _approvals_in(
                 if isinstance(decision, Modified):
                     yield place, evolve(slot.call, arguments=decision.arguments), "call"
                 else:
-                    yield place, slot.call, decision.remember
+                    yield place, slot.call, decision.remember or "call"
         case HappenedInside(ref, tool_name, inner):
             yield from _approvals_in(before, inner, (*path, AgentRef(*ref, tool_name)))
         case _:

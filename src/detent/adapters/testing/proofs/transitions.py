@@ -203,8 +203,9 @@ class Small:
         ref = effect.ref
         other = arguments_for(effect.tool, dice("modified", effect.tool.name))
         widest = SCOPES.index(effect.ask.answers.remember) if self.remember else 0
-        scopes = SCOPES[: widest + 1]
-        decisions: list[Decision] = [Confirmed(scope) for scope in scopes]
+        decisions: list[Decision] = [Confirmed(), *map(Confirmed, SCOPES[1 : widest + 1])]
+        if effect.ask.remember != "call":  # else that is what a plain yes counts for
+            decisions.append(Confirmed("call"))
         decisions += [Modified(other), Rejected(), Answered("a human says so")]
         for decision in decisions:
             yield HumanDecided(ref, effect.digest, decision)

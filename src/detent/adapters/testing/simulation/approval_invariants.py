@@ -210,7 +210,7 @@ def _is_yes_to_such(word: Said, call: ToolCall, attempt: int, began: float | Non
 def _scope(word: Said) -> Scope:
     """For what somebody has said yes, or lets the policy say it."""
     ask, decision = word.effect.ask, word.decision
-    if isinstance(decision, Confirmed) and decision.remember != "call":
+    if isinstance(decision, Confirmed) and decision.remember is not None:
         return decision.remember
     scopes: tuple[Scope, Scope] = ask.remember, ask.answers.remember
     return min(scopes, key=SCOPES.index)

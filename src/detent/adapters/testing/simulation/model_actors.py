@@ -41,8 +41,8 @@ ODD_ANSWERS = (
     ConfirmationUIResult("modify", None, {"nothing": ["known"]}),
     ConfirmationUIResult("modify"),
 )
-SCOPES: tuple[Scope, ...] = ("call", "call", "call", "arguments", "tool")
-"""For what a human says that a yes counts."""
+SCOPES: tuple[Scope | None, ...] = (None, None, "call", "arguments", "tool")
+"""For what a human says that a yes counts; None is as the policy has it."""
 
 
 @frozen

@@ -1,0 +1,255 @@
+"""Named functions: what the code of a function, and what is within reach of it, names by a name."""
+
+from __future__ import annotations
+
+import sys
+from collections import ChainMap, UserDict, UserList, deque
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from dis import get_instructions
+from functools import cached_property, partial, partialmethod, singledispatchmethod
+from inspect import getattr_static
+from itertools import islice
+from queue import Queue
+from types import (
+    CellType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, TypeAlias
+
+from attrs import field, frozen
+
+from detent.core.tools.tool import Tool
+
+MOST = 10_000
+"""So many values of a table are looked at: it is one of functions, or it is data."""
+
+DEEPEST = 12
+"""So many names, and tables, stand behind one another at most, as in ``bank.desk.till.pay``."""
+
+ALL = frozenset({"__dict__", "__globals__", "__builtins__", "f_globals", "f_locals", "modules"})
+"""By these a function finds all that there is. It is refused for that, and they lead nowhere."""
+
+Key: TypeAlias = tuple[int, int]
+
+
+@frozen(eq=False)
+class Found:
+    """A function, and the class that it was found by, where code makes the object at run time."""
+
+    function: Any
+    owner: type | None = None
+
+    @property
+    def key(self) -> Key:
+        """What tells it from others: a method is made anew each time that it is looked for."""
+        function = self.function
+        bound = getattr(function, "__self__", self.owner)
+        return id(getattr(function, "__func__", function)), id(bound)
+
+
+def layers(function: Any) -> Iterator[Any]:
+    """A function, and what it hands its arguments on to, from without: decorators, partials."""
+    seen = dict[Key, Any]()
+    while (key := Found(function).key) not in seen:  # one may say that it wraps itself
+        seen[key] = function
+        yield function
+        if isinstance(function, partial):
+            function = function.func
+        elif hasattr(function, "__wrapped__"):
+            wrapped, bound = function.__wrapped__, getattr(function, "__self__", None)
+            is_method = isinstance(function, MethodType) and isinstance(wrapped, FunctionType)
+            function = MethodType(wrapped, bound) if is_method else wrapped
+
+
+def arguments_of(function: Any) -> Iterator[Found]:
+    """The functions among the arguments that its layers have been given already."""
+    for layer in layers(function):
+        if isinstance(layer, partial):
+            for value in (*layer.args, *layer.keywords.values()):
+                yield from _Walk(()).functions_of(value)
+
+
+def named_in(found: Found) -> Iterator[Found]:
+    """What its code names, and the functions and classes within it; not what it is given.
+
+    Of a function of Python's own only what somebody has handed it is of interest.
+    """
+    own = own_function(found.function)
+    if own is None:
+        return
+    values = [cell.cell_contents for cell in own.__closure__ or () if cell != CellType()]
+    values += [*(own.__defaults__ or ()), *(own.__kwdefaults__ or {}).values()]
+    names = set[str]()
+    if not is_of_python(own):
+        names = {*names_in(own.__code__)} - ALL
+        values += [own.__globals__.get(name, sys.modules.get(name)) for name in names]
+        bound = found.owner if own is found.function else found.function
+        values.append(getattr(found.function, "__self__", bound))
+    walk = _Walk(names)
+    for value in values:
+        yield from walk.functions_of(value)
+
+
+def own_function(function: Any) -> FunctionType | None:
+    """The function that is called by a function, a method or an object, if it is not our own."""
+    own = getattr(function, "__func__", function)
+    if not hasattr(own, "__code__"):  # an object that can be called
+        own = getattr_static(type(own), "__call__", None)
+    return own if isinstance(own, FunctionType) and _top(_home(own)) != "detent" else None
+
+
+def is_of_python(own: FunctionType) -> bool:
+    """Whether Python has brought a function along."""
+    return _is_of_others(_home(own))
+
+
+def _home(own: FunctionType) -> str:
+    """The module that a function was written in: it may say another one, as `wraps` has it do."""
+    return str(own.__globals__.get("__name__", ""))
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """All names in some code, and in the functions and classes within it."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):  # of a function, a class or, before 3.12, a comprehension
+            yield from names_in(inner)
+
+
+def imports_in(code: CodeType) -> Iterator[str]:
+    """The modules that some code, or what is within it, imports."""
+    yield from (
+        instruction.argval
+        for instruction in get_instructions(code)
+        if instruction.opname == "IMPORT_NAME"
+    )
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from imports_in(inner)
+
+
+@frozen
+class _Walk:
+    """A walk over values from one to those of its parts that are among some names, each once."""
+
+    names: Collection[str]
+    _seen: dict[Key, Any] = field(factory=dict, init=False)  # which keeps them alive
+
+    def functions_of(
+        self, value: Any, owner: type | None = None, depth: int = 0
+    ) -> Iterator[Found]:
+        """The functions that a value stands for, and those of its attributes that are named."""
+        key = id(value), id(owner)
+        if depth > DEEPEST or key in self._seen:
+            return
+        self._seen[key] = value
+        if isinstance(value, Tool):
+            value = value.function
+        if callable(value) and not isinstance(value, type):
+            yield from (Found(layer, owner) for layer in layers(value))
+            yield from arguments_of(value)
+        if isinstance(value, GeneratorType) and value.gi_frame is not None:  # what it goes on with
+            for name in {*names_in(value.gi_code)}:
+                yield from self.functions_of(value.gi_frame.f_globals.get(name), None, depth + 1)
+        for part in islice(_table_parts(value), MOST):
+            yield from self.functions_of(part, None, depth + 1)
+        if isinstance(value, FunctionType) or _is_plain(value):
+            yield from self._set_functions(value, depth)
+        elif not isinstance(value, MethodType):
+            yield from self._attribute_functions(value, depth)
+
+    def _set_functions(self, value: Any, depth: int) -> Iterator[Found]:
+        """Those of what somebody has set on a function, or on an object of Python's own."""
+        if isinstance(value, type | ModuleType) or _is_ours(value):
+            return
+        attributes = getattr(value, "__dict__", {})
+        for name in {*self.names} & {*attributes} - {"__wrapped__"}:
+            yield from self.functions_of(attributes[name], None, depth + 1)
+
+    def _attribute_functions(self, value: Any, depth: int) -> Iterator[Found]:
+        if isinstance(value, type):  # whose own class makes its instances, and is asked for a name
+            yield from self.functions_of(type(value), None, depth + 1)
+        for name in (*self.names, *_special_names(value)):
+            for part in (part for held in _held(value, name) for part in _called(held, value)):
+                if not isinstance(part, FunctionType) or isinstance(value, ModuleType):
+                    yield from self.functions_of(part, None, depth + 1)
+                elif isinstance(value, type):
+                    yield from self.functions_of(part, value, depth + 1)
+                else:
+                    yield from self.functions_of(MethodType(part, value), None, depth + 1)
+
+
+def _table_parts(value: Any) -> Iterable[Any]:
+    match value:
+        case dict() | MappingProxyType():
+            return value.values()
+        case UserDict():
+            return value.data.values()
+        case ChainMap():
+            return value.maps
+        case Queue():
+            return tuple(value.queue)
+        case list() | tuple() | set() | frozenset() | deque() | UserList():
+            return value
+        case _:
+            return ()
+
+
+def _held(value: Any, name: str) -> Iterator[Any]:
+    """What a value has by a name: what is found first, and what `super` finds behind that."""
+    yield getattr_static(value, name, None)
+    kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
+    yield from (vars(kind)[name] for kind in kinds if name in vars(kind))
+
+
+def _called(held: Any, value: Any) -> Iterator[Any]:
+    """What Python calls, or looks up, where an attribute is used that is held like this."""
+    match held:
+        case property():
+            yield from (held.fget, held.fset, held.fdel)
+        case cached_property():
+            yield held.func
+        case partialmethod():
+            yield from (held.func, *held.args, *held.keywords.values())
+        case singledispatchmethod():
+            yield from (held.func, *held.dispatcher.registry.values())
+        case MemberDescriptorType() if not isinstance(value, type):  # a slot, which may be empty
+            with suppress(AttributeError):
+                yield held.__get__(value)
+        case _:
+            yield getattr(held, "__func__", held)  # of a class or static method
+
+
+def _special_names(value: Any) -> Iterator[str]:
+    """The methods of a class that no code names: Python calls them for an operator or a `with`."""
+    kind = value if isinstance(value, type) else type(value)
+    for owner in kind.__mro__:
+        if not _is_of_others(owner.__module__):
+            yield from (name for name in vars(owner) if name.startswith("__"))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is data, or belongs to whom no function of a user's is known."""
+    if isinstance(value, type | ModuleType):
+        return _is_of_others(getattr(value, "__module__", value.__name__))
+    return value is None or _is_of_others(type(value).__module__)
+
+
+def _is_ours(value: Any) -> bool:
+    return _top(type(value).__module__) == "detent"
+
+
+def _is_of_others(module: str | None) -> bool:
+    top = _top(module)
+    return top == "detent" or (top in sys.stdlib_module_names and top != "__main__")
+
+
+def _top(module: str | None) -> str:
+    return (module or "").partition(".")[0]
