@@ -188,6 +188,7 @@ class _Pages:
 
     def begin(self) -> None:
         """Answer from now on."""
+        where: str
         where, port = self._listener.getsockname()[:2]
         LOGGER.info("shows its runs at %s", _url(where, port))
         # A token is sent to no address that is every one: a terminal on this machine has its own.
