@@ -42,6 +42,7 @@ from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
 from detent.journals import RunNotFoundError
 from detent.ports.journal import Journal, JournalConflictError
+from detent.testing import When
 
 STORES: dict[str, Callable[[Path], Journal]] = {
     "directory": lambda place: DirectoryJournal(place / "runs"),
@@ -105,7 +106,8 @@ def agent_of(journal: Journal, place: Path, declared: str, claim_s: float = CLAI
 
     on_unknown: Any = look_up if declared == "reconcile" else declared
     return Agent(
-        chat_generator=ScriptedChatGenerator(*[answer] * (TURNS + 1)),
+        # as often as it is asked: who loses the run to another has the model asked once more
+        chat_generator=ScriptedChatGenerator(When(lambda _: True, answer)),
         tools=[create_tool_from_function(pay, on_unknown=on_unknown)],
         confirmation_strategies={"pay": BlockingConfirmationStrategy(NeverAskPolicy(), Human())},
         journal=journal,
