@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from detent import Agent, AgentTool, Limits, Tool, ToolCall, tool
+from detent import (
+    NEVER_RAN,
+    Agent,
+    AgentTool,
+    Limits,
+    Tool,
+    ToolCall,
+    create_tool_from_function,
+    tool,
+)
 from detent.approvals import Allow, Ask, AskOverBudget, NeverAskPolicy, Verdict
 from detent.machine import Run
 from detent.testing import (
@@ -93,6 +102,46 @@ def test_a_payment_that_is_run_again_after_a_crash_is_followed_to_an_end() -> No
     """Each attempt takes of the budget, so that one more death never leads to a run seen before."""
     assert pay.on_unknown == "rerun"
     assert 20 < proved(AskOverBudget("amount", 100), calls=1).states < 200
+
+
+@pytest.mark.parametrize("again", [{"retries": 1}, {"on_unknown": "rerun"}])
+def test_what_is_tried_again_may_have_spent_it_each_time(again: Any) -> None:
+    """One call at most, and yet twice the amount: by a lost reply, or a process that died."""
+
+    @tool(max_calls=1, **again)
+    def pay_once(amount: int) -> str:
+        """Pay somebody."""
+        return f"paid {amount}"
+
+    def proof(policy: Any, tried: Tool) -> Proof:
+        agent = Agent(
+            chat_generator=ScriptedChatGenerator(),
+            tools=[tried],
+            confirmation_strategies={tried.name: policy},
+        )
+        claim = budget_never_exceeded(amount=100, tools=[tried.name])
+        return check(agent, claim, turns=1, calls=1, arguments={tried.name: [{"amount": 60}]})
+
+    with pytest.raises(Refuted, match="makes 120 in all"):
+        proof(NeverAskPolicy(), pay_once)
+    assert proof(AskOverBudget("amount", 100), pay_once).states
+
+
+def test_a_payment_that_was_never_made_is_not_counted() -> None:
+    """Where somebody can tell, it is begun again within the budget."""
+
+    def look_up(arguments: dict[str, Any], key: str) -> object:
+        return NEVER_RAN
+
+    asked = create_tool_from_function(pay.function, name="asked", on_unknown=look_up)
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(),
+        tools=[asked],
+        confirmation_strategies={"asked": AskOverBudget("amount", 100)},
+    )
+    claim = budget_never_exceeded(amount=100, tools=["asked"])
+
+    assert check(agent, claim, turns=1, calls=1, arguments={"asked": [{"amount": 60}]}).states
 
 
 def test_a_higher_budget_than_is_claimed_is_refuted() -> None:

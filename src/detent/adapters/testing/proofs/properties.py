@@ -10,11 +10,11 @@ from attrs import evolve, frozen
 
 from detent.adapters.testing.simulation.nested_runs import slots_in
 from detent.core.chat.messages import ToolCall
-from detent.core.machine.delegation import runs_in
+from detent.core.machine.delegation import runs_in, unwrap_event
 from detent.core.run.approval import Confirmed, Modified, Scope
-from detent.core.run.events import Event, HappenedInside, HumanDecided
+from detent.core.run.events import Event, HappenedInside, HumanDecided, ToolNeverRan
 from detent.core.run.refs import AgentRef, CallRef, Path
-from detent.core.run.run import AwaitingDecision, Delegated, Run, Running
+from detent.core.run.run import AwaitingDecision, Delegated, Run, Running, Unknown
 from detent.core.values.frozen import FrozenDict
 
 _Place: TypeAlias = tuple[Path, CallRef]
@@ -64,7 +64,7 @@ class _Approvals:
 
 
 _Spent: TypeAlias = tuple[float, frozenset[_Place], _Approvals]
-"""How much in all unasked, by which calls of this turn, and what was said yes to."""
+"""How much in all unasked, by which calls that are at work, and what was said yes to."""
 
 
 @frozen
@@ -147,7 +147,8 @@ def budget_never_exceeded(
 
     Of an `amount`: the argument `parameter` adds up to no more over all calls of `tools`, here and
     in agents inside, that begin though nobody has said yes to them (as `never_runs_unapproved`
-    counts it). What is below zero makes no room.
+    counts it), as often as each begins: an attempt that failed, or whose process died, may have
+    spent it. What is below zero makes no room.
 
     Raises:
         ValueError: none of them is given, or an amount without tools, or tools without an amount.
@@ -179,25 +180,43 @@ def _amount_judge(most: float, parameter: str, tools: frozenset[str]) -> Judge:
     def judge(
         memory: _Spent | None, before: Run[Any], event: Event, after: Run[Any]
     ) -> _Spent | Violation:
-        total, begun, known = memory or (0.0, frozenset[_Place](), _Approvals())
+        total, unasked, known = memory or (0.0, frozenset[_Place](), _Approvals())
         approved = known.after(before, event, after)
-        begun = begun if after.turn == before.turn else frozenset()
-        for path, slot in slots_in(after):
-            place, call = (path, slot.ref), slot.call
-            is_new = isinstance(slot.status, Running) and place not in begun
-            if not is_new or call.tool_name not in tools or approved.cover(place, call):
+        path, inner = unwrap_event(event)
+        if isinstance(inner, ToolNeverRan) and (path, inner.ref) in unasked:
+            total -= _value_of(_at_work(before)[path, inner.ref], parameter)
+        was, now = _at_work(before), _at_work(after)
+        # what nobody knows the outcome of has not ended: it may still turn out never to have run
+        unasked = frozenset(place for place in unasked if place in now)
+        for place, call in now.items():
+            if place in was or call.tool_name not in tools or approved.cover(place, call):
                 continue
-            begun |= {place}
-            value = call.arguments.get(parameter)
-            total += max(value, 0) if isinstance(value, int | float) else inf
+            unasked |= {place}
+            total += _value_of(call, parameter)
             if total > most:
                 return Violation(
-                    f"{call.tool_name} runs for call {slot.ref} with {parameter} {value}, which "
-                    f"makes {total:g} in all, and nobody has approved that"
+                    f"{call.tool_name} runs for call {place[1]} with {parameter} "
+                    f"{call.arguments.get(parameter)}, which makes {total:g} in all, and nobody "
+                    "has approved that"
                 )
-        return total, begun, approved
+        return total, unasked, approved
 
     return judge
+
+
+def _value_of(call: ToolCall, parameter: str) -> float:
+    """What a call takes; what is no number takes more than there is."""
+    value = call.arguments.get(parameter)
+    return max(value, 0) if isinstance(value, int | float) else inf
+
+
+def _at_work(run: Run[Any]) -> dict[_Place, ToolCall]:
+    """The calls that have begun, and of which nobody knows yet what has come of it."""
+    return {
+        (path, slot.ref): slot.call
+        for path, slot in slots_in(run)
+        if isinstance(slot.status, Running | Unknown)
+    }
 
 
 def always_ends_within(turns: int) -> Property:
