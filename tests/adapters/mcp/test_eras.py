@@ -12,7 +12,7 @@ import pytest
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, ElicitationResult, Resolve
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from detent import (
     Agent,
@@ -24,7 +24,8 @@ from detent import (
     ToolCall,
     ToolDefinitionError,
 )
-from detent.approvals import ConfirmationUIResult, DecisionRefusedError
+from detent.approvals import AlwaysAskPolicy, ConfirmationUIResult, DecisionRefusedError
+from detent.core.values.short_repr import MASK
 from detent.mcp import AskUnlessReadOnly, MCPProgress, MCPTool, MCPToolset
 
 Make = Callable[..., MCPToolset]
@@ -116,6 +117,26 @@ def test_a_hint_counts_where_it_is_trusted(connect: Make) -> None:
     assert known(trusted) == [(True, False, "rerun"), (False, True, "rerun")]
     assert {tool.labels for tool in (*doubted, *trusted)} == {("untrusted",)}
     assert [tool.title for tool in trusted if isinstance(tool, MCPTool)] == ["", "Put down"]
+
+
+def test_no_stranger_says_which_arguments_nobody_is_shown(connect: Make) -> None:
+    """A server's word hides them where its hints are trusted."""
+    server = MCPServer("shop", version="1")
+
+    @server.tool()
+    def search(query: Annotated[str, Field(json_schema_extra={"writeOnly": True})]) -> str:
+        """Search."""
+        return query
+
+    found: list[object] = []
+    for trust in (False, True):
+        toolset = connect(server, trust_hints=trust)
+        rules = {"*": AlwaysAskPolicy()}
+        with pytest.raises(HITLBreakpointException) as stop:
+            called(toolset, ("it__search", {"query": "all names"}), confirmation_strategies=rules)
+        found += [call.arguments["query"] for call in stop.value.pending]
+
+    assert found == ["all names", MASK]
 
 
 def test_all_is_asked_about_that_is_not_known_to_change_nothing(connect: Make) -> None:

@@ -6,12 +6,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from attrs import field, frozen
 
 from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
 from detent.core.errors import ToolDefinitionError
+from detent.core.tools.masking import masked_in
 from detent.core.tools.signature import ToolFunction
 from detent.core.tools.tool import Tool
 from detent.core.tools.version import hash_of
@@ -37,6 +39,8 @@ class MCPTool(Tool):
         is_read_only: whether it changes nothing; known only where the hints are trusted.
         is_destructive: whether it may destroy something; so unless hints that are trusted deny it.
         title: what the server would have people read; a claim like all of it.
+        may_mask: whether the server may say that an argument is a secret (``"writeOnly": true``),
+            which no human is shown then; only where the hints are trusted.
     """
 
     server: str = field(default="", kw_only=True)
@@ -45,6 +49,16 @@ class MCPTool(Tool):
     is_read_only: bool = field(default=False, kw_only=True)
     is_destructive: bool = field(default=True, kw_only=True)
     title: str = field(default="", kw_only=True)
+    may_mask: bool = field(default=False, kw_only=True, repr=False)
+
+    @cached_property
+    def masked(self) -> frozenset[str]:
+        """The arguments that no human is shown.
+
+        RULE: not on a stranger's word: it would choose what is left out of a question, and of what
+        is on record, about its own tool.
+        """
+        return masked_in({}, self.parameters) if self.may_mask else frozenset()
 
     def _parts(self) -> tuple[object, ...]:
         return (*super()._parts(), self.server, self.remote_name, self.identity)
@@ -152,5 +166,6 @@ def _tool(definition: Definition, rule: ToolRule, function: ToolFunction) -> MCP
         identity=definition.identity,
         is_read_only=is_read_only,
         is_destructive=not is_read_only and hints.get("destructiveHint") is not False,
+        may_mask=rule.trust_hints,
         title=data.get("title") or data.get("annotations", {}).get("title") or "",
     )
