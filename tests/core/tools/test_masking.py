@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Annotated, Any, Generic, TypedDict, TypeVar, get_type_hints
 
 import pytest
 import typing_extensions
 from pydantic import BaseModel, RootModel
 
-from detent import ChatMessage, Tool, ToolCall, ToolDefinitionError
+from detent import (
+    ChatMessage,
+    State,
+    Tool,
+    ToolCall,
+    ToolDefinitionError,
+    create_tool_from_function,
+)
+from detent.core.tools.invocation import Invocation
 from detent.core.tools.masking import MASK, SecretParameter, masked_in, with_secrets_marked
 
 
@@ -218,3 +229,50 @@ def test_a_call_that_knows_what_is_secret_does_not_print_it() -> None:
     assert f"arguments={{'to': 'Ann', 'pin': '{MASK}'}}" in printed
     assert "arguments={'at': 'tree'}" in printed
     assert ToolCall.__rich_repr__(message.tool_calls[2]).__next__() == ("tool_name", "look")
+
+
+def in_bytes(key: Annotated[bytes, SecretParameter] = b"horse-battery-staple") -> None:
+    """Say it as Python prints it."""
+    raise ValueError(f"{key!r} {key.decode()}")
+
+
+def on_a_day(day: Annotated[date, SecretParameter] = date(1984, 3, 1)) -> None:
+    """Say it as Python prints it."""
+    raise ValueError(f"{day!r} {day}")
+
+
+def within(time: Annotated[timedelta, SecretParameter] = timedelta(seconds=5025)) -> None:
+    """Say it as Python prints it."""
+    raise ValueError(f"{time!r} {time}")
+
+
+@pytest.mark.parametrize(
+    ("function", "sent"),
+    [
+        (in_bytes, {"key": b64encode(b"horse-battery-staple").decode()}),
+        (on_a_day, {"day": "1984-03-01"}),
+        (within, {"time": "PT5025S"}),
+    ],
+)
+def test_a_secret_is_found_as_the_function_has_got_it(
+    function: Callable[..., None], sent: dict[str, str]
+) -> None:
+    """Not as JSON has it alone: whether it was sent, or is the function's own."""
+    tool = create_tool_from_function(function)
+    for arguments in (sent, {}):
+        invocation = Invocation(tool, ToolCall(tool.name, arguments), State({}))
+        with pytest.raises(ValueError, match=r".") as caught:
+            function(**invocation.arguments())
+        (name,) = sent
+        _, _, words = invocation.fault(caught.value).message.partition("ValueError: ")
+        assert words.replace("b'", "").replace("'", "") == f"<{name}> <{name}>"
+
+
+def test_what_could_not_be_read_is_no_secret_twice() -> None:
+    """What was sent is told by its name, and the function has got nothing."""
+    tool = create_tool_from_function(within)
+    invocation = Invocation(tool, ToolCall("within", {"time": "tomorrow at noon"}), State({}))
+
+    fault = invocation.fault(ValueError("it was 'tomorrow at noon'"))
+
+    assert fault.message.endswith("ValueError: it was '<time>'")

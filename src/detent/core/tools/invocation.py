@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING
@@ -179,8 +180,26 @@ class Invocation:
         }
         arguments = with_defaults(self.call, self.tool)
         visible = {name: value for name, value in arguments.items() if name not in self.tool.masked}
-        text = without_secrets(text, arguments, self.tool.masked)
+        text = without_secrets(text, self._secrets(arguments), self.tool.masked)
         return redact(text, inputs, known=visible)
+
+    def _secrets(self, arguments: Mapping[str, object]) -> dict[str, object]:
+        """What nobody may read: as it was sent, and as the function has got it.
+
+        An error says a key of bytes, or a date, as Python prints it, and not as JSON has it.
+        """
+        own, readers = self.tool.signature.defaults, self.tool.readers
+        secrets: dict[str, object] = {}
+        for name in self.tool.masked & arguments.keys():
+            value = arguments[name]
+            forms = [value]
+            if name in own and name not in self.call.arguments:
+                forms.append(own[name])
+            else:
+                with suppress(ConversionError):  # then it was never made
+                    forms.append(readers.get(name, as_it_is)(value, name))
+            secrets[name] = forms
+        return secrets
 
 
 def check_arguments(call: ToolCall, tool: Tool) -> Result[bool, ToolFault]:
