@@ -274,8 +274,11 @@ def decide_call(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
         return run
     if (vote := _vote(spec, run, slot, event)) is not None:
         return with_slot(run, vote)
+    grants = run.grants
     run = remember(spec, run, slot, event)
     run = with_spending(run, apply_decision(spec, slot, event.decision))
+    if run.grants is grants:  # all that these cover has its answer: no other question is looked at
+        return run
     return with_slots(run, [_release(spec, run, slot, event.at) for slot in run.slots])
 
 
