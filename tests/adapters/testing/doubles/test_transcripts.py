@@ -99,3 +99,15 @@ def test_what_is_long_or_odd_is_shown_as_well() -> None:
 def test_nothing_said_is_nothing_shown() -> None:
     """An empty conversation has an empty transcript."""
     assert transcript([]) == ""
+
+
+def test_a_secret_is_masked() -> None:
+    """A failed test prints what was said, and its output is kept and sent around."""
+    call = ToolCall("pay", {"to": "Ann", "pin": "4711"}, secret=("pin",))
+    broken = ToolCall("pay", unreadable="{4711", secret=("pin",))
+
+    text = transcript([ChatMessage.from_assistant(tool_calls=[call, broken])])
+
+    assert text == (
+        "assistant  → pay(to='Ann', pin='********')\nassistant  → pay(********) [unreadable]"
+    )

@@ -10,6 +10,7 @@ from detent.core.chat.messages import ChatMessage, Content, TextContent, ToolCal
 from detent.core.chat.messages import ReasoningContent as Reasoning
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
 from detent.core.storage.journal import status_of
+from detent.core.tools.masking import MASK, masked
 from detent.ports.results import AgentResult
 
 MARGIN = 11
@@ -35,10 +36,12 @@ def transcript(of: AgentResult[Any] | Run[Any] | Sequence[ChatMessage]) -> str:
 
 
 def call_text(call: ToolCall) -> str:
-    """A call as Python would write it."""
+    """A call as Python would write it, with masks in place of secrets."""
     if call.unreadable is not None:
-        return f"{call.tool_name}({_shortened(call.unreadable)}) [unreadable]"
-    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+        text = MASK if call.secret else _shortened(call.unreadable)
+        return f"{call.tool_name}({text}) [unreadable]"
+    values = masked(call.arguments, call.secret)
+    arguments = ", ".join(f"{name}={value!r}" for name, value in values.items())
     return f"{call.tool_name}({_shortened(arguments)})"
 
 
