@@ -72,8 +72,8 @@ class Show:
         for call in chunk.tool_calls:
             if call.tool_name:
                 self._line()
-                self._put(f"→ {call.tool_name} ", "bold cyan")
-            self._put(call.arguments, "cyan")
+                self._put(f"→ {' '.join(call.tool_name.split())} ", "bold cyan")
+            self._put(call.arguments.replace("\n", " "), "cyan")  # as JSON has it between values
         self._put(chunk.reasoning, "dim italic")
         self._put(chunk.content, "")
         if chunk.tool_call_result is not None:

@@ -122,6 +122,17 @@ def test_hostile_texts_steer_no_terminal(path: str, monkeypatch: pytest.MonkeyPa
         assert "▌" not in shown.output, words
 
 
+def test_no_name_of_a_tool_makes_rows_of_its_own(path: str) -> None:
+    """A model makes names up: one could say that somebody has confirmed what never ran."""
+    name = "look\n├─ pay {}\n│  confirmed by Ada" + " " * 300 + "└─ pay {}"
+    begin(SQLiteJournal(path), "forged", said(ToolCall(name, {})), said(text="Done."))
+
+    for view in ("tree", "timeline", "cost"):
+        rows = call("show", "forged", "--view", view).stdout.splitlines()
+        assert not [row for row in rows if row.startswith(("├─ pay", "│  confirmed"))]
+        assert not [row for row in rows if " " * 100 in row]
+
+
 def test_a_shell_completes_ids(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the store that was named; one that is not there completes nothing."""
 

@@ -18,7 +18,8 @@ from detent.adapters.cli.show import put
 from detent.adapters.system.terminal import escape_control
 
 Line: TypeAlias = tuple[str, str]
-"""A text, and its style."""
+"""A text, and its style. RULE: it is printed as one row, whatever is in it: the name of a tool that
+a model has made up could hold rows of its own, of decisions that nobody has taken."""
 
 NARROW = 60
 """On a terminal with fewer columns the parts of a row stand below each other."""
@@ -34,8 +35,8 @@ def put_json(value: object) -> None:
 def put_lines(lines: Iterable[Line], console: Console | None = None) -> None:
     """Lines for people; by a pager where they are more than a terminal shows."""
     console = console or Console()
-    all_lines = list(lines)
-    is_long = sum(text.count("\n") + 1 for text, _ in all_lines) >= console.height
+    all_lines = [("\\n".join(text.splitlines()), style) for text, style in lines]
+    is_long = len(all_lines) >= console.height
     if not (console.is_terminal and sys.stdin.isatty() and is_long):
         for text, style in all_lines:
             put(console, text, style)

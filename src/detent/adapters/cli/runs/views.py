@@ -70,7 +70,7 @@ def _turn(turn: Turn, indent: str) -> Iterator[Line]:
     for place, call in enumerate(turn.calls):
         is_last = place == len(turn.calls) - 1
         corner, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
-        yield f"{indent}{corner}{call.tool} {short(compact(call.arguments))}", "bold"
+        yield f"{indent}{corner}{short(call.tool)} {short(compact(call.arguments))}", "bold"
         yield from _call(call, indent + below)
 
 
@@ -158,13 +158,13 @@ def _stretches(story: Story, depth: int, now: float) -> Iterator[_Stretch]:
         for call in turn.calls:
             if call.asked_at is not None:
                 until = call.decided_at or call.began_at or call.ended_at or now
-                label = f"wait: {call.tool}"
+                label = f"wait: {short(call.tool)}"
                 yield _Stretch(label, call.asked_at, until, depth, "yellow", is_wait=True)
             if call.began_at is not None:
                 style, end = STYLES.get(call.status, ""), call.ended_at or now
                 if call.asked_at is not None and call.asked_at >= call.began_at:
                     end = call.asked_at  # its process has ended: a human says how it went
-                yield _Stretch(call.tool, call.began_at, end, depth, style)
+                yield _Stretch(short(call.tool), call.began_at, end, depth, style)
             if call.inside is not None:
                 yield from _stretches(call.inside, depth + 1, now)
 
