@@ -50,6 +50,7 @@ from detent.machine import (
     Judged,
     ManualClock,
     ModelReplied,
+    OutcomeUnknownError,
     Run,
     ToolRaised,
     ToolStarted,
@@ -513,7 +514,7 @@ def test_each_attempt_counts_as_it_may_have_paid(backoff_s: float, fails_by: str
 
     def fail(run: Run[Any], attempt: int, at: float) -> Run[Any]:
         run = step(spec, run, ToolStarted(ref, attempt, at))
-        paid.append(run.spent["amount"])
+        paid.append(float(run.spent["amount"]))
         fault = ToolFault("raised", "it is busy", retryable=True)
         raised = ToolRaised(ref, attempt, fault, at, 0.5)
         run = step(spec, run, raised if fails_by == "fault" else ClockTicked(at + 10, 0.5))
@@ -527,12 +528,14 @@ def test_each_attempt_counts_as_it_may_have_paid(backoff_s: float, fails_by: str
 
     run = judged(fail(judged(run), 1, at))
     (asked,) = (one for one in due(spec, run) if isinstance(one, AskHuman))
-    assert (run.spent, asked.begins) == ({"amount": 120.0}, 2)
+    assert run.spent == {"amount": 120.0}
+    assert asked.begins == 2
     assert "amount 60 on top of 60 is over 100" in asked.reason
     run = step(spec, run, HumanDecided(ref, asked.digest, Confirmed(), at=200.0))
     run = judged(fail(run, 2, 200.0))
     run = step(spec, run, ToolStarted(ref, 3, 400.0))
-    assert (run.spent, paid) == ({"amount": 180.0}, [60.0, 120.0])
+    assert run.spent == {"amount": 180.0}
+    assert paid == [60.0, 120.0]
 
 
 def test_what_is_too_much_to_add_up_is_over_the_budget() -> None:
@@ -541,3 +544,46 @@ def test_what_is_too_much_to_add_up_is_over_the_budget() -> None:
     said = HUNDRED(call, tool, start(AgentSpec(State({})), [], run_id="r"))
     assert isinstance(said, Ask)
     assert said.spends == {"amount": 1e300}
+
+
+@pytest.mark.parametrize("huge", [10**20, 10**300])
+def test_a_huge_amount_that_is_refused_gives_nothing_back_but_itself(huge: int) -> None:
+    """A sum of floats forgets what was there beside it: the budget would be empty again."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    script = (calls(("pay", 100)), calls(("pay", huge)), calls(("pay", 100)), "done")
+    agent = agent_of(paid, *script, journal=journal)
+
+    agent.run("go", run_id="r", raise_at_break_point=False)
+    for _ in range(2):
+        (call,) = agent.pending("r")
+        agent.decide("r", call.reject("Too much."))
+        result = agent.resume("r", raise_at_break_point=False)
+
+    assert result.text == "done"
+    assert paid == [100]
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+def test_what_the_tool_itself_knows_no_outcome_of_may_have_been_spent(retries: int) -> None:
+    """Begun again, it counts once more, and is asked about once that is over the budget."""
+    paid: Paid = []
+
+    def pay(amount: int) -> str:
+        paid.append(amount)
+        raise OutcomeUnknownError("the bank has not answered")
+
+    tool = create_tool_from_function(
+        pay, description="", on_unknown="rerun", retries=Retries(retries, backoff_s=0)
+    )
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(calls(("pay", 60))),
+        tools=[tool],
+        confirmation_strategies={"pay": HUNDRED},
+    )
+
+    stop = stopped(agent, "go")
+
+    assert paid == [60]
+    assert "amount 60 on top of 60 is over 100" in stop.pending[0].reason
+    assert stop.result.run.spent == {"amount": 120}

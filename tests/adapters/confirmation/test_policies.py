@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -244,7 +245,7 @@ def test_a_question_says_what_it_is_about() -> None:
     takes = FrozenDict({"calls of pay": 1.0})
     asked = Ask("pay was called 1 times in this run", spends=takes)
     assert AskAfter(1)(CALL, PAY, run) == asked
-    spent, takes = evolve(run, spent=FrozenDict(amount=5.0)), FrozenDict(amount=5.0)
+    spent, takes = evolve(run, spent=FrozenDict(amount=Fraction(5))), FrozenDict(amount=5.0)
     asked = Ask("amount 5 on top of 5 is over 9", spends=takes)
     assert over(9)(CALL, PAY, spent) == asked
     assert over(10)(CALL, PAY, spent) == Allow(takes)
@@ -267,7 +268,7 @@ def test_a_question_says_no_number_about_a_secret() -> None:
     """Nor what was spent before, which is made of the same."""
     amount = {"type": "integer", "writeOnly": True}
     tool = Tool("pay", "", {"type": "object", "properties": {"amount": amount}}, print)
-    run = evolve(run_with(), spent=FrozenDict(amount=7.0))
+    run = evolve(run_with(), spent=FrozenDict(amount=Fraction(7)))
 
     for policy in (AskAbove("amount", 4), over(9)):
         question = policy(CALL, tool, run)

@@ -261,3 +261,32 @@ def test_the_exception_says_that_the_outcome_is_unknown() -> None:
     with pytest.raises(HITLBreakpointException) as stopped:
         clerk(store).resume("r")
     assert f"confirmation. 'pay': {PROCESS_ENDED}. Run 'r' waits: " in str(stopped.value)
+
+
+def test_a_run_that_is_cut_short_says_what_never_ran() -> None:
+    """And of what nobody knows the outcome; only what was done is done."""
+    store = MemoryJournal()
+
+    @tool
+    def stop() -> str:
+        """Stop in the middle, as a process that is killed."""
+        raise KeyboardInterrupt
+
+    agent = clerk(store, said(LOOK, PAY, ToolCall("stop")), tools=[look, pay, stop])
+    with pytest.raises(KeyboardInterrupt):
+        agent.run("Go", run_id="r")
+    agent.resume("r", raise_at_break_point=False)
+    agent.cancel("r", "enough")
+
+    story = told(store)
+    assert story.status == "cancelled"
+    assert [call.status for call in story.calls] == ["done", "not run", "of unknown outcome"]
+
+
+def test_a_call_of_what_is_not_there_has_failed() -> None:
+    """The model is told so at once: no other event says it."""
+    store = MemoryJournal()
+    clerk(store, said(ToolCall("nothing")), said(text="Sorry.")).run("Go", run_id="r")
+
+    (call,) = told(store).calls
+    assert call.status == "failed"

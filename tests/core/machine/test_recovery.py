@@ -444,3 +444,37 @@ def test_a_tool_that_is_still_at_work_has_not_labelled_the_run() -> None:
 
     assert step(spec, run, ClockTicked(9.0)).labels == ()
     assert step(spec, run, CancelRequested("enough")).labels == ("web",)
+
+
+@pytest.mark.parametrize("on_unknown", ["ask", look_up_nothing])
+def test_of_what_may_have_run_nobody_is_told_that_it_was_not(on_unknown: Any) -> None:
+    """The run is cancelled while a human, or the tool's own function, is asked how it went."""
+    spec, run = in_flight(on_unknown)
+    unknown = step(spec, run, Resumed("p2"))
+
+    cancelled = step(spec, unknown, CancelRequested("enough"))
+
+    first, _ = (result for m in cancelled.messages for result in m.tool_call_results)
+    assert first.text == (
+        "The outcome of tool 'pay' is unknown: it was begun, its process ended, and nobody knows "
+        "whether it was carried out. Do not assume either."
+    )
+
+
+@pytest.mark.parametrize("backoff_s", [0, 1])
+def test_what_was_tried_is_not_told_as_never_run(backoff_s: float) -> None:
+    """The run is cancelled before the next attempt."""
+    tool = Tool("pay", "", {"type": "object"}, print, retries=Retries(1, backoff_s=backoff_s))
+    spec = AgentSpec(State({}), by_name([tool]))
+    run = start(spec, [ChatMessage.from_user("hello")], run_id="r", at=0.0)
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("pay", id="a")]))
+    failed = ToolRaised(FIRST, 1, ToolFault("raised", "no line", retryable=True), 0.0)
+    for event in (ModelReplied(1, 1, reply), ToolStarted(FIRST, 1), failed):
+        run = step(spec, run, event)
+
+    cancelled = step(spec, run, CancelRequested("enough"))
+
+    (told,) = (result for m in cancelled.messages for result in m.tool_call_results)
+    assert told.text == (
+        "Tool 'pay' was tried, and not again, as the run was cancelled. Its outcome is unknown."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from math import inf, isnan
 from typing import Any
 
@@ -66,11 +67,12 @@ class AskAfter(Rule):
         name = calls_budget(tool.name)
         # those that other rules have let through, without a word of this, are in the run
         own = sum(1 for _ in _let_through(run, tool))
-        before = max(run.spent.get(name, 0), own + run.calls_inside.get(tool.name, 0))
+        counted = int(run.spent.get(name, 0))
+        before = max(counted, own + run.calls_inside.get(tool.name, 0))
         takes = FrozenDict({name: 1.0})
         if before < self.calls:
             return Allow(takes)
-        return Ask(f"{tool.name} was called {before:.15g} times in this run", spends=takes)
+        return Ask(f"{tool.name} was called {before} times in this run", spends=takes)
 
 
 @frozen
@@ -104,12 +106,13 @@ class AskOverBudget(Rule):
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Add up."""
         (name,) = self.budgets
-        spent, value = run.spent.get(name, 0.0), with_defaults(call, tool).get(self.parameter)
+        spent = run.spent.get(name, Fraction())
+        value = with_defaults(call, tool).get(self.parameter)
         amount = _amount_of(value)
         spends = FrozenDict({name: amount}) if amount else NOTHING
-        if is_amount(value) and value >= 0 and spent + amount <= self.budget:
+        if is_amount(value) and value >= 0 and spent + Fraction(amount) <= self.budget:
             return Allow(spends)
-        why = f"{self.parameter} {value} on top of {spent:.15g} is over {self.budget}"
+        why = f"{self.parameter} {value} on top of {float(spent):.15g} is over {self.budget}"
         if not is_amount(value):
             why = f"{self.parameter} {value!r} is no number"
         if self.parameter in tool.masked:  # what was spent before is made of the same secrets

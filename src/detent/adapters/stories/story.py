@@ -16,6 +16,15 @@ from detent.adapters.stories.entries import (
     role_in,
     text_in,
 )
+from detent.adapters.stories.statuses import (
+    BEGUN,
+    DECISIONS,
+    NOT_RUN,
+    SETTLED,
+    STATUSES,
+    UNKNOWN,
+    WAITS,
+)
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.ports.journal import Entry, with_data
@@ -26,7 +35,8 @@ class Call:
     """A call of a tool: what of it, since when, and what came of it.
 
     Attributes:
-        status: "asked for", "waits for a human", "begun", "done", "failed", "refused", "answered".
+        status: "asked for", "waits for a human", "begun", "done", "failed", "refused", "answered";
+            of a turn that was cut short also "not run" and "of unknown outcome".
         reason: why a policy has a human asked.
         trouble: why nobody knows whether its last attempt was carried out; "" where that is known.
         said: what people and policies have said of it, in order.
@@ -139,30 +149,6 @@ class Story:
 
 SEALED = "what it holds is sealed: --store app:MODULE:NAME reads it by its agent's journal"
 TAKEN_UP = "a process has taken it up again"
-WAITS, BEGUN, UNKNOWN = "waits for a human", "begun", "of unknown outcome"
-STATUSES = {
-    "AwaitingPolicy": "asked for",
-    "AwaitingDecision": WAITS,
-    "Ready": "may run",
-    "Running": BEGUN,
-    "Unknown": UNKNOWN,
-    "BackingOff": "tried again later",
-    "Delegated": BEGUN,
-    "Succeeded": "done",
-    "Faulted": "failed",
-    "Refused": "refused",
-    "AnsweredByHuman": "answered",
-    "AnswerAccepted": "done",
-    "AnswerInvalid": "failed",
-}
-"""What the statuses of calls are called."""
-SETTLED = {"done", "failed", "refused", "answered"}
-DECISIONS = {
-    "Confirmed": "confirmed",
-    "Modified": "changed",
-    "Rejected": "rejected",
-    "Answered": "answered",
-}
 
 
 def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
@@ -248,7 +234,7 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
     elif kind == "Resumed":
         story.notes.append(TAKEN_UP)
     story.last_at = at
-    _mark(story, at, str(data.get("mark", "")))
+    _mark(story, at, str(data.get("mark", "")), is_reply=kind == "ModelReplied")
 
 
 def _replied(story: Story, at: float, data: Json) -> None:
@@ -331,7 +317,7 @@ def _settle(call: Call, at: float, status: str, result: str) -> None:
     call.status, call.ended_at, call.result = status, at, result
 
 
-def _mark(story: Story, at: float, mark: str) -> None:
+def _mark(story: Story, at: float, mark: str, *, is_reply: bool = False) -> None:
     """Take over what an entry says of how far all calls of the turn have come."""
     match words_in(mark):
         case [turn, phase, _, *statuses] if turn.isdecimal():
@@ -339,26 +325,40 @@ def _mark(story: Story, at: float, mark: str) -> None:
         case _:
             return
     if phase == "Acting":
-        calls = _turn(story, number, at).calls
-        for call, word in zip(calls, statuses, strict=False):
-            name, _, inner = word.partition("(")
-            status = STATUSES.get(name, call.status)
-            if call.status == BEGUN and status in {"may run", UNKNOWN}:
-                call.began_at = None  # its process has ended, and it was not at work since
-            if status == WAITS and call.status in {BEGUN, UNKNOWN}:
-                # No policy had it asked: without these words a yes would seem to be the first.
-                call.trouble, call.asked_at = call.trouble or PROCESS_ENDED, at
-            call.status = status
-            if call.status in SETTLED:
-                _end(call, at)
-            if inner and call.inside is not None:
-                _mark(call.inside, at, inner[:-1])
+        for call, word in zip(_turn(story, number, at).calls, statuses, strict=False):
+            _mark_call(call, at, word)
         return
     for call in story.turns[-1].calls if story.turns else ():  # the turn is over: all have answers
-        call.status = call.status if call.status in SETTLED else "done"
+        if call.status not in SETTLED:
+            call.status = _closed(call, is_reply=is_reply, is_end=phase == "Done")
         _end(call, at)
     if phase != "Done":
         _turn(story, number, at)
+
+
+def _mark_call(call: Call, at: float, word: str) -> None:
+    name, _, inner = word.partition("(")
+    status = STATUSES.get(name, call.status)
+    if call.status == BEGUN and status in {"may run", UNKNOWN}:
+        call.began_at = None  # its process has ended, and it was not at work since
+    if status == WAITS and call.status in {BEGUN, UNKNOWN}:
+        # No policy had it asked: without these words a yes would seem to be the first.
+        call.trouble, call.asked_at = call.trouble or PROCESS_ENDED, at
+    call.status = status
+    if call.status in SETTLED:
+        _end(call, at)
+    if inner and call.inside is not None:
+        _mark(call.inside, at, inner[:-1])
+
+
+def _closed(call: Call, *, is_reply: bool, is_end: bool) -> str:
+    """What a call has come to of which no event says so, when its turn is over."""
+    if is_reply:  # the answer itself, or a call of what is not there
+        return "done" if is_end else "failed"
+    if call.inside is not None:
+        return "done"
+    has_begun = call.began_at is not None or call.trouble or call.status == UNKNOWN
+    return UNKNOWN if has_begun else NOT_RUN
 
 
 def _end(call: Call, at: float) -> None:

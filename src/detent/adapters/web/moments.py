@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from detent.adapters.state.diff import diff
+from detent.adapters.stories.statuses import STATUSES
 from detent.adapters.stories.steps import Comparison, steps_of
-from detent.adapters.stories.story import STATUSES
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.arguments import Change, changes
 from detent.adapters.web.finding import entries_of, host_of, secret_in

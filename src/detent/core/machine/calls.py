@@ -39,6 +39,7 @@ from detent.core.run.run import (
     Run,
     Running,
     Slot,
+    Unknown,
     begin_anew,
     decisions_about,
     move,
@@ -237,12 +238,7 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
     pause_s, attempt = retries.pause_s(event.attempt, event.chance), event.attempt + 1
     until = end_of(event.at, pause_s or None)
     status = Ready(attempt) if until is None else BackingOff(attempt, until)
-    new = begin_anew(slot, status)
-    if new.spends == slot.spends:
-        return move(slot, status)
-    # RULE: each attempt may have spent it; what the next takes comes on top, if the rules let it
-    clear = slot.clearance and attrs.evolve(slot.clearance, is_stale=True)
-    return attrs.evolve(new, clearance=clear)
+    return begin_anew(slot, status)
 
 
 def held_by(slots: Sequence[Slot]) -> Iterator[Amounts]:
@@ -263,13 +259,23 @@ def held_by(slots: Sequence[Slot]) -> Iterator[Amounts]:
 
 
 def give_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
-    """The slot of a call that is given up because the run ends, with what is known of it."""
+    """The slot of a call that is given up because the run ends, with what is known of it.
+
+    RULE: of what may have run nobody is told that it was not: a payment would be made once more.
+    """
     name = slot.call.tool_name
     reason = wording.CANCELLED if isinstance(outcome, Cancelled) else wording.OUT_OF_TIME
-    if isinstance(slot.status, Running):
-        text = wording.tool_was_running(name, reason)
-    elif isinstance(slot.status, Delegated):
-        text = wording.agent_was_at_work(name, reason)
-    else:
-        text = wording.tool_not_run(name, f"{reason}.")
+    match slot.status:
+        case Running():
+            text = wording.tool_was_running(name, reason)
+        case Delegated():
+            text = wording.agent_was_at_work(name, reason)
+        case Unknown():
+            text = wording.outcome_unknown(name, wording.PROCESS_ENDED)
+        case AwaitingDecision() as question if question.after:
+            text = wording.outcome_unknown(name, question.trouble)
+        case Ready(attempt) | BackingOff(attempt) if attempt > 1:
+            text = wording.tool_tried(name, reason)
+        case _:
+            text = wording.tool_not_run(name, f"{reason}.")
     return move(slot, Faulted(ToolFault("cancelled", text)))

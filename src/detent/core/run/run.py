@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, get_args
 
+import attrs
 from attrs import field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
@@ -25,6 +26,7 @@ from detent.core.run.approval import (
 )
 from detent.core.run.outcomes import Failed, Outcome
 from detent.core.run.refs import CallRef
+from detent.core.run.totals import NO_TOTALS, Totals, with_change
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.result import ToolFault, ToolResult
@@ -196,9 +198,15 @@ def begin_anew(slot: Slot, status: Status) -> Slot:
     """The slot with another status, of a call that may have run and is judged anew.
 
     RULE: what it has taken stays spent, by `with_slot`, and what it takes then comes on top, but
-    for what it takes `once`.
+    for what it takes `once`. So what had let it run lets it run no more, where it takes of that.
     """
-    return Slot(slot.ref, slot.call, status, slot.clearance, once(slot.spends))
+    clear, spends = slot.clearance, once(slot.spends)
+    if spends == slot.spends:
+        return move(slot, status)
+    if isinstance(status, AwaitingDecision):
+        status = attrs.evolve(status, is_stale=True)
+    clear = clear and attrs.evolve(clear, is_stale=True)
+    return Slot(slot.ref, slot.call, status, clear, spends)
 
 
 OPEN: frozenset[type] = frozenset(get_args(Open))
@@ -303,7 +311,7 @@ class Run(Generic[S]):
     calls_inside: FrozenDict[str, int] = EMPTY
     started_by: str | None = None
     labels: tuple[str, ...] = ()
-    spent: Amounts = NOTHING
+    spent: Totals = NO_TOTALS
     unread: tuple[ChatMessage, ...] = ()
 
     @property
@@ -349,15 +357,11 @@ def with_labels(run: Run[S], labels: tuple[str, ...]) -> Run[S]:
     return evolve(run, labels=tuple(sorted({*run.labels, *new}))) if new else run
 
 
-def charge(run: Run[S], before: Amounts, now: Amounts) -> Run[S]:
+def charge(run: Run[S], before: Amounts | Totals, now: Amounts | Totals) -> Run[S]:
     """The run, of which a part has spent `now` where it had spent `before`."""
     if before == now:
         return run
-    amounts = {**dict.fromkeys((*before, *now), 0.0), **run.spent}
-    for name in {*before, *now}:
-        # sums of floats need not come out even, and less than nothing would leave more to spend
-        amounts[name] = max(0.0, amounts[name] + now.get(name, 0.0) - before.get(name, 0.0))
-    return evolve(run, spent=FrozenDict(amounts))
+    return evolve(run, spent=with_change(run.spent, before, now))
 
 
 def replace_slot(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any, Self, TypeAlias, cast
 
 from attrs import astuple, evolve, field, frozen
@@ -283,7 +284,7 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
     return run
 
 
-def _counts(run: Run[Any]) -> Iterator[float]:
+def _counts(run: Run[Any]) -> Iterator[float | Fraction]:
     """What a run knows of how often, and how much."""
     yield from (run.turn, run.cost, run.invalid_answers, run.given_up)
     yield from (*astuple(run.usage), *run.tool_call_counts.values(), *run.calls_inside.values())

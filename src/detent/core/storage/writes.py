@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from detent.core.codec.own_forms import AGENT, register, register_inner, require_object
@@ -10,6 +11,7 @@ from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.events import HappenedInside
 from detent.core.run.run import Delegated
 from detent.core.run.spec import AgentSpec
+from detent.core.run.totals import total_from_json, total_to_json
 from detent.core.state.handlers import Handler, merge_lists, replace_values
 from detent.core.state.keys import Write
 from detent.core.state.state import BaseState
@@ -89,4 +91,5 @@ def register_forms() -> None:
     """Have states, writes and inner runs stored as this module says."""
     register(BaseState, state_to_json, _state_from_json)
     register(Write, _write_to_json, _write_from_json)
+    register(Fraction, total_to_json, total_from_json)
     register_inner(Delegated, HappenedInside)

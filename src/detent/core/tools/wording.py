@@ -61,6 +61,11 @@ def tool_was_running(name: str, reason: str) -> str:
     return f"Tool '{name}' was running when {reason}. Its outcome is unknown."
 
 
+def tool_tried(name: str, reason: str) -> str:
+    """The run ended before a tool was tried once more."""
+    return f"Tool '{name}' was tried, and not again, as {reason}. Its outcome is unknown."
+
+
 def outcome_unknown(name: str, reason: str) -> str:
     """A tool's process ended, and the tool says that the model is to know."""
     return f"The outcome of tool '{name}' is unknown: {reason}. Do not assume either."

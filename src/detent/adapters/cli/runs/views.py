@@ -9,14 +9,16 @@ from attrs import frozen
 
 from detent.adapters.cli.runs.printing import NARROW, Line, duration, moment, one_line, short, table
 from detent.adapters.cli.show import fault_of
+from detent.adapters.stories.statuses import NOT_RUN, WAITS
 from detent.adapters.stories.steps import compact
-from detent.adapters.stories.story import WAITS, Call, Story, Turn
+from detent.adapters.stories.story import Call, Story, Turn
 
 STYLES = {
     WAITS: "yellow",
     "failed": "red",
     "of unknown outcome": "red",
     "refused": "magenta",
+    NOT_RUN: "magenta",
     "done": "green",
     "answered": "green",
 }

@@ -1,0 +1,29 @@
+"""What the statuses of calls, and the decisions about them, are called."""
+
+from __future__ import annotations
+
+WAITS, BEGUN = "waits for a human", "begun"
+UNKNOWN, NOT_RUN = "of unknown outcome", "not run"
+STATUSES = {
+    "AwaitingPolicy": "asked for",
+    "AwaitingDecision": WAITS,
+    "Ready": "may run",
+    "Running": BEGUN,
+    "Unknown": UNKNOWN,
+    "BackingOff": "tried again later",
+    "Delegated": BEGUN,
+    "Succeeded": "done",
+    "Faulted": "failed",
+    "Refused": "refused",
+    "AnsweredByHuman": "answered",
+    "AnswerAccepted": "done",
+    "AnswerInvalid": "failed",
+}
+"""What the statuses of calls are called."""
+SETTLED = {"done", "failed", "refused", "answered"}
+DECISIONS = {
+    "Confirmed": "confirmed",
+    "Modified": "changed",
+    "Rejected": "rejected",
+    "Answered": "answered",
+}

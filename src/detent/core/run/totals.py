@@ -1,0 +1,58 @@
+"""Totals: how much of each budget was spent in all, exactly.
+
+RULE: what is added and given back leaves the total as it was. A float forgets small amounts beside
+a huge one, so that a call of 1e20 that was refused would take along all that was spent before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from fractions import Fraction
+from typing import TypeAlias
+
+from detent.core.codec.own_forms import mismatch
+from detent.core.values.frozen import FrozenDict
+
+Totals: TypeAlias = FrozenDict[str, Fraction]
+"""How much in all, by the name of the budget."""
+NO_TOTALS: Totals = FrozenDict()
+RATIO = re.compile(r"\d{1,2000}/[1-9]\d{0,1999}", re.ASCII)
+"""How a total is stored that no number of JSON says. RULE: none is longer than one can be read."""
+
+
+def with_change(
+    totals: Totals, before: Mapping[str, float | Fraction], now: Mapping[str, float | Fraction]
+) -> Totals:
+    """The totals where `now` comes in place of `before`.
+
+    A run that was handed in may have spent less than it says of its calls: then nothing is left,
+    as less would make room for more.
+    """
+    amounts = dict(totals)
+    for name in {*before, *now}:
+        change = Fraction(now.get(name, 0)) - Fraction(before.get(name, 0))
+        amounts[name] = max(Fraction(), amounts.get(name, Fraction()) + change)
+    return FrozenDict(amounts)
+
+
+def total_to_json(total: Fraction) -> float | str:
+    """As a number, if that is all of it."""
+    with suppress(OverflowError):
+        number = float(total)
+        if number == total:
+            return number
+    return f"{total.numerator}/{total.denominator}"
+
+
+def total_from_json(data: object, _: object = None) -> Fraction:
+    """What `total_to_json` has written. Raises MismatchError for anything else."""
+    if isinstance(data, int | float) and not isinstance(data, bool):
+        try:
+            return Fraction(data)
+        except (ValueError, OverflowError):  # a NaN, or what is endless
+            raise mismatch("a number", data) from None
+    if isinstance(data, str) and RATIO.fullmatch(data):
+        return Fraction(data)
+    raise mismatch("a number or a ratio", data)
