@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Coroutine
 from typing import Annotated, Any, ClassVar
@@ -17,6 +18,7 @@ from detent import (
     ToolCall,
     create_tool_from_function,
 )
+from detent.adapters.drivers.judging import judge_async
 from detent.approvals import Allow, Ask, Deny, judge
 from detent.core.tools.tool import by_name
 from detent.machine import (
@@ -186,3 +188,64 @@ def test_no_event_loop_waits_for_secrets_to_be_found() -> None:
     assert event.verdict == Ask("the pin is <pin>")
     assert Watched.seen
     assert threading.get_ident() not in Watched.seen
+
+
+class Given:
+    """A policy in a thread: it has begun, may go on, and what it gives is closed."""
+
+    def __init__(self, *, is_async: bool) -> None:
+        self.begun, self.go, self.ended = (threading.Event() for _ in range(3))
+        self.is_async = is_async
+
+    def __call__(self, *asked: object) -> object:
+        """Wait in the thread, and give what is to be awaited, or a verdict."""
+        self.begun.set()
+        self.go.wait(10)
+        threading.Timer(0, self.ended.set).start()
+        return self.later() if self.is_async else Allow()
+
+    async def later(self) -> Allow:
+        """Never begun, once nobody waits."""
+        raise AssertionError
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_nobody_waits_for_is_closed(*, is_async: bool, is_late: bool) -> None:
+    """Whether the thread gives it before or after the task was cancelled; else Python warns."""
+    policy = Given(is_async=is_async)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(judge_async(asked(policy)))
+        while not policy.begun.is_set():  # noqa: ASYNC110 - it begins in a thread
+            await asyncio.sleep(0)
+        if not is_late:
+            policy.go.set()
+            assert policy.ended.wait(10)  # in the loop's thread, which hears of it only after this
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+        policy.go.set()
+        assert policy.ended.wait(10)
+
+    asyncio.run(cancelled())
+    gc.collect()  # what was not awaited is told of when it is thrown away
+
+
+def test_a_task_that_waits_for_a_policy_can_be_cancelled() -> None:
+    """What the policy had begun is cancelled with it."""
+    begun = asyncio.Event()
+
+    async def slow(*asked: object) -> Allow:
+        begun.set()
+        await asyncio.sleep(60)
+        return Allow()
+
+    async def cancelled() -> bool:
+        task = asyncio.create_task(judge_async(asked(slow)))
+        await begun.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return task.cancelled()
+
+    assert asyncio.run(cancelled())

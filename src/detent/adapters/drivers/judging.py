@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Coroutine
 from functools import partial
-from inspect import isawaitable
+from inspect import getcoroutinelocals, isawaitable
+from threading import Event
 from typing import Any
 
 from attrs import evolve
@@ -30,6 +32,39 @@ def judge(effect: Judge) -> Judged | Coroutine[Any, Any, Judged]:
     except Exception as error:  # noqa: BLE001 - it is in the question that a human is asked
         return _failed(effect, error)
     return _awaited(effect, verdict) if isawaitable(verdict) else _judged(effect, verdict)
+
+
+async def judge_async(effect: Judge) -> Judged:
+    """As `judge`, without blocking the event loop: whatever a policy is, it is asked in a thread.
+
+    RULE: what it has given to be awaited is closed where nobody waits any longer, also when the
+    thread gives it later than that.
+    """
+    said: list[Judged | Coroutine[Any, Any, Judged]] = []
+    dropped = Event()
+
+    def ask() -> Judged | Coroutine[Any, Any, Judged]:
+        said.append(judge(effect))
+        if dropped.is_set():
+            _drop(said[0])
+        return said[0]
+
+    try:
+        answer = await in_a_thread(ask)
+        return answer if isinstance(answer, Judged) else await answer
+    except asyncio.CancelledError:
+        dropped.set()
+        for late in said:
+            _drop(late)
+        raise
+
+
+def _drop(said: Judged | Coroutine[Any, Any, Judged]) -> None:
+    if not isinstance(said, Judged):
+        verdict = getcoroutinelocals(said).get("verdict")
+        said.close()
+        if isinstance(verdict, Coroutine):
+            verdict.close()
 
 
 async def _awaited(effect: Judge, verdict: Awaitable[Verdict]) -> Judged:

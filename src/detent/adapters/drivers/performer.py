@@ -21,7 +21,7 @@ from detent.adapters.drivers.callbacks import (
     PieceListener,
     both_told,
 )
-from detent.adapters.drivers.judging import judge
+from detent.adapters.drivers.judging import judge, judge_async
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
@@ -150,8 +150,7 @@ class EffectPerformer:
                 return self._consult_async(effect)
 
     async def _judge_async(self, effect: Judge) -> Event:
-        said = await in_a_thread(partial(judge, effect))
-        return self._timed(effect, said if isinstance(said, Judged) else await said)
+        return self._timed(effect, await judge_async(effect))
 
     async def _consult_async(self, effect: AskHuman) -> Event | None:
         ui = self.uis.get(effect.tool.name, self.uis.get("*"))
