@@ -304,6 +304,7 @@ def ways() -> Iterator[Any]:
 
 
 NEXT_WAY = ways()
+ITERATOR, MAPPED, GENERATED = iter([helped]), map(helped, [1]), (way for way in [helped])
 
 
 def by_a_block(amount: int) -> int:
@@ -342,6 +343,18 @@ def by_a_property_once(amount: int) -> int:
 
 def by_a_generator(amount: int) -> int:
     return int(next(NEXT_WAY)(amount))
+
+
+def by_an_iterator(amount: int) -> int:
+    return int(next(ITERATOR)(amount))
+
+
+def by_a_map(amount: int) -> int:
+    return next(MAPPED)
+
+
+def by_what_a_generator_goes_on_with(amount: int) -> int:
+    return int(next(GENERATED)(amount))
 
 
 class ByMeta(type):
@@ -541,6 +554,37 @@ def by_an_attribute_of_a_function(amount: int) -> int:
     return int(handed_on.way(amount))  # type: ignore[attr-defined]  # as it is set
 
 
+class Itself:
+    """Holds the very function that another tool has."""
+
+    __slots__ = ("way",)
+
+
+ITSELF, HOLDS_ITSELF = Itself(), Holder(pay)
+ITSELF.way = pay  # type: ignore[attr-defined]  # a slot has no type
+
+
+class Static:
+    """Has it as a method that is handed no object."""
+
+    way = staticmethod(pay)
+
+
+STATIC = Static()
+
+
+def by_the_function_in_a_slot(amount: int) -> int:
+    return int(ITSELF.way(amount))  # type: ignore[attr-defined]  # as above
+
+
+def by_the_function_in_an_attribute(amount: int) -> int:
+    return int(HOLDS_ITSELF.way(amount))
+
+
+def by_a_static_method(amount: int) -> int:
+    return STATIC.way(amount)
+
+
 class Partly:
     """Has a method that is another one with some arguments."""
 
@@ -570,6 +614,8 @@ CALLERS = [
     *(Child().work, Both().begin, by_super_of_a_new_one, by_methods_of_a_new_one),
     *(HOLDER.begin, by_an_attribute, by_a_slot, by_a_namespace, by_a_deep_attribute),
     *(by_a_mapping, by_an_attribute_of_a_function, by_a_part_of_a_method),
+    *(by_an_iterator, by_a_map, by_what_a_generator_goes_on_with),
+    *(by_the_function_in_a_slot, by_the_function_in_an_attribute, by_a_static_method),
 ]
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from time import perf_counter
-from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import field, frozen
 
 from detent.adapters.agent.assembly import inner_hooks_of
-from detent.adapters.testing.proofs.functions import behind, called_by, finds_unseen
+from detent.adapters.testing.proofs.callers import require_all_callers
 from detent.adapters.testing.proofs.properties import Property, Violation
 from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
 from detent.adapters.testing.simulation.diagram import Edge, edges_between
@@ -124,17 +123,17 @@ def check(
         TypeError: what is claimed is no `Property`.
         ValueError: a tool is named that there is not, or that never runs, or arguments do not fit,
             or nothing can be called or begun: the claim would hold because nothing happens. Or a
-            claim leaves out another name of the function that it speaks of, or a tool whose
-            function calls that by itself. Or hooks change a call again and again.
+            claim leaves out another name of the function that it speaks of, or a tool that calls
+            it by itself, or a hook or a policy does. Or hooks change a call again and again.
         HookError: a hook has failed.
         UnstorableError: something in a run cannot be stored, so that nothing tells it from others.
     """
     spec = spec_of(agent)
     _require_sense(spec, claims, arguments or {}, results or {})
-    _require_all_names(spec, claims)
+    hooks = _hooks_of(agent, spec)
+    require_all_callers(spec, claims, hooks)
     if calls < 1:
         raise ValueError(f"calls={calls}: a model that calls no tool proves nothing; say 1 or more")
-    hooks = _hooks_of(agent, spec)
     small = Small(spec, calls, arguments or {}, results or {}, usage, hooks, remember)
     begun = start(spec, messages, run_id="run", at=NOW)
     if begun.outcome is not None:
@@ -164,44 +163,6 @@ def _require_sense(
                     raise ValueError(
                         f"the arguments {dict(possible)} do not fit tool {name!r}: {sentences}"
                     )
-
-
-def _require_all_names(spec: AgentSpec[Any], claims: Sequence[Property]) -> None:
-    """Refuse a claim about a function by one of its ways: by another it does the same."""
-    tools = [
-        tool
-        for agent_spec in (spec, *agents_in(spec).values())
-        for tool in agent_spec.tools.values()
-    ]
-    for claim in claims:
-        meant = [behind(tool.function) for tool in tools if tool.name in claim.tools]
-        claimed = {name for other in claims for name in other.tools}
-        names = {tool.name for tool in tools if behind(tool.function) in meant}
-        if left_out := names - claimed:
-            raise ValueError(
-                f"{claim.name} is about a function that is also called {sorted(left_out)}; claim "
-                "the same of that, or give it a function of its own"
-            )
-        meant += [
-            agent_spec.__func__ for agent_spec in meant if isinstance(agent_spec, MethodType)
-        ]  # of any object
-        if meant and (unseen := {tool.name for tool in tools if finds_unseen(tool)} - claimed):
-            raise ValueError(
-                f"{claim.name} cannot be proved: {sorted(unseen)} runs code that it makes itself "
-                "(eval, timeit), or finds something by a name (getattr, pickle) or among all that "
-                "there is (gc), which may be anything; "
-                "claim the same of that, or do without"
-            )
-        callers = {
-            tool.name
-            for tool in tools
-            if any(agent_spec in meant for agent_spec in called_by(tool))
-        }
-        if left_out := callers - claimed:
-            raise ValueError(
-                f"{claim.name} is about a function that {sorted(left_out)} calls by itself, where "
-                "no policy is asked; claim the same of that"
-            )
 
 
 def _hooks_of(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ from detent.adapters.testing.proofs.named_functions import (
     names_in,
     own_function,
 )
+from detent.adapters.testing.proofs.roots import carried_by, of_types
 from detent.core.tools.tool import Tool
 
 UNSEEN_BY_REASON: Mapping[str, frozenset[str]] = {
@@ -79,15 +81,19 @@ def behind(function: Any) -> Any:
 
 
 def called_by(tool: Tool) -> Iterator[Any]:
-    """The functions that the function of a tool names, and those that they name in turn.
+    """The functions that run for a tool, but for its own: those that it names or carries.
 
-    Each decorator is one of them as well: it may call others before it hands the arguments on. A
-    tool that is named stands for its function. What is found at run time alone is not seen: see
-    `finds_unseen`.
+    And those that they name in turn. Each decorator is one of them as well: it may call others
+    before it hands the arguments on. A tool that is named stands for its function. What is found at
+    run time alone is not seen: see `finds_unseen`.
     """
+    return reached_from(chain(_begun_by(tool), of_types(tool)))
+
+
+def reached_from(roots: Iterable[Found]) -> Iterator[Any]:
+    """Functions, and all that they name, and what that names in turn, each once."""
     seen = dict[Key, Found]()
-    left = [found for layer in layers(tool.function) for found in named_in(Found(layer))]
-    left += arguments_of(tool.function)
+    left = [*roots]
     while left:
         found = left.pop()
         if found.key not in seen:
@@ -96,10 +102,33 @@ def called_by(tool: Tool) -> Iterator[Any]:
             left += named_in(found)
 
 
+def _begun_by(tool: Tool) -> Iterator[Found]:
+    for layer in layers(tool.function):
+        yield from named_in(Found(layer))
+    yield from arguments_of(tool.function)
+    yield from carried_by(tool)
+
+
 def finds_unseen(tool: Tool) -> bool:
-    """Whether the function of a tool, or one that it calls, may call what no code names."""
-    owns = map(own_function, (*layers(tool.function), *called_by(tool)))
-    return any(own is not None and not is_of_python(own) and _finds_unseen(own) for own in owns)
+    """Whether the function of a tool, or one that it calls, may call what no code names.
+
+    Of a class of an argument only what its author has written counts: what attrs and pydantic
+    make of it look fields up by their names, and would have every such tool refused.
+    """
+    owns = map(own_function, (*layers(tool.function), *reached_from(_begun_by(tool))))
+    made = (
+        own for own in map(own_function, reached_from(of_types(tool))) if not _is_installed(own)
+    )
+    return any(
+        own is not None and not is_of_python(own) and _finds_unseen(own)
+        for own in chain(owns, made)
+    )
+
+
+def _is_installed(own: FunctionType | None) -> bool:
+    """Whether a function is that of a library, or was made by attrs."""
+    file = "" if own is None else own.__code__.co_filename
+    return "site-packages" in file or file.startswith("<attrs generated")
 
 
 def _finds_unseen(own: FunctionType) -> bool:

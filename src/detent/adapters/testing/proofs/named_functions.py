@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dis import get_instructions
 from functools import cached_property, partial, partialmethod, singledispatchmethod
+from gc import get_referents
 from inspect import getattr_static
 from itertools import islice
 from queue import Queue
@@ -98,16 +99,16 @@ def named_in(found: Found) -> Iterator[Found]:
 
 
 def own_function(function: Any) -> FunctionType | None:
-    """The function that is called by a function, a method or an object, if it is not our own."""
+    """The function that is called by a function, a method or an object, if it is none in C."""
     own = getattr(function, "__func__", function)
     if not hasattr(own, "__code__"):  # an object that can be called
         own = getattr_static(type(own), "__call__", None)
-    return own if isinstance(own, FunctionType) and _top(_home(own)) != "detent" else None
+    return own if isinstance(own, FunctionType) else None
 
 
 def is_of_python(own: FunctionType) -> bool:
     """Whether Python has brought a function along."""
-    return _is_of_others(_home(own))
+    return is_of_others(_home(own))
 
 
 def _home(own: FunctionType) -> str:
@@ -116,8 +117,11 @@ def _home(own: FunctionType) -> str:
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """All names in some code, and in the functions and classes within it."""
-    yield from code.co_names
+    """All names in some code, and in the functions and classes within it.
+
+    But for those by which pytest reports an assertion (`@pytest_ar`): they lead to all of pytest.
+    """
+    yield from (name for name in code.co_names if not name.startswith("@"))
     for inner in code.co_consts:
         if isinstance(inner, CodeType):  # of a function, a class or, before 3.12, a comprehension
             yield from names_in(inner)
@@ -158,7 +162,7 @@ class _Walk:
         if isinstance(value, GeneratorType) and value.gi_frame is not None:  # what it goes on with
             for name in {*names_in(value.gi_code)}:
                 yield from self.functions_of(value.gi_frame.f_globals.get(name), None, depth + 1)
-        for part in islice(_table_parts(value), MOST):
+        for part in islice(table_parts(value), MOST):
             yield from self.functions_of(part, None, depth + 1)
         if isinstance(value, FunctionType) or _is_plain(value):
             yield from self._set_functions(value, depth)
@@ -177,7 +181,7 @@ class _Walk:
         if isinstance(value, type):  # whose own class makes its instances, and is asked for a name
             yield from self.functions_of(type(value), None, depth + 1)
         for name in (*self.names, *_special_names(value)):
-            for part in (part for held in _held(value, name) for part in _called(held, value)):
+            for part in (part for held in _held(value, name) for part in called(held, value)):
                 if not isinstance(part, FunctionType) or isinstance(value, ModuleType):
                     yield from self.functions_of(part, None, depth + 1)
                 elif isinstance(value, type):
@@ -186,7 +190,8 @@ class _Walk:
                     yield from self.functions_of(MethodType(part, value), None, depth + 1)
 
 
-def _table_parts(value: Any) -> Iterable[Any]:
+def table_parts(value: Any) -> Iterable[Any]:
+    """What a table holds, or what an iterator goes over or goes on with."""
     match value:
         case dict() | MappingProxyType():
             return value.values()
@@ -196,6 +201,10 @@ def _table_parts(value: Any) -> Iterable[Any]:
             return value.maps
         case Queue():
             return tuple(value.queue)
+        case GeneratorType():
+            return () if value.gi_frame is None else (*value.gi_frame.f_locals.values(),)
+        case Iterator() if type(value).__module__ in ("builtins", "itertools"):
+            return get_referents(value)  # what it iterates over: to go on with it would use it up
         case list() | tuple() | set() | frozenset() | deque() | UserList():
             return value
         case _:
@@ -209,7 +218,7 @@ def _held(value: Any, name: str) -> Iterator[Any]:
     yield from (vars(kind)[name] for kind in kinds if name in vars(kind))
 
 
-def _called(held: Any, value: Any) -> Iterator[Any]:
+def called(held: Any, value: Any) -> Iterator[Any]:
     """What Python calls, or looks up, where an attribute is used that is held like this."""
     match held:
         case property():
@@ -231,25 +240,27 @@ def _special_names(value: Any) -> Iterator[str]:
     """The methods of a class that no code names: Python calls them for an operator or a `with`."""
     kind = value if isinstance(value, type) else type(value)
     for owner in kind.__mro__:
-        if not _is_of_others(owner.__module__):
+        if not is_of_others(owner.__module__):
             yield from (name for name in vars(owner) if name.startswith("__"))
 
 
 def _is_plain(value: Any) -> bool:
     """Whether it is data, or belongs to whom no function of a user's is known."""
     if isinstance(value, type | ModuleType):
-        return _is_of_others(getattr(value, "__module__", value.__name__))
-    return value is None or _is_of_others(type(value).__module__)
+        return is_of_others(getattr(value, "__module__", value.__name__))
+    return value is None or is_of_others(type(value).__module__)
 
 
 def _is_ours(value: Any) -> bool:
-    return _top(type(value).__module__) == "detent"
+    return top_of(type(value).__module__) == "detent"
 
 
-def _is_of_others(module: str | None) -> bool:
-    top = _top(module)
+def is_of_others(module: str | None) -> bool:
+    """Whether a module is one of Python's, or ours."""
+    top = top_of(module)
     return top == "detent" or (top in sys.stdlib_module_names and top != "__main__")
 
 
-def _top(module: str | None) -> str:
+def top_of(module: str | None) -> str:
+    """The package that a module is in, however deep."""
     return (module or "").partition(".")[0]

@@ -1,0 +1,88 @@
+"""Callers: who else calls the function that a claim is about, where no policy is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MethodType
+from typing import Any
+
+from detent.adapters.testing.proofs.functions import behind, called_by, finds_unseen, reached_from
+from detent.adapters.testing.proofs.properties import Property
+from detent.adapters.testing.proofs.roots import of_agent
+from detent.core.control.hooks import Hook
+from detent.core.run.spec import AgentSpec
+from detent.core.tools.tool import Tool
+
+
+def require_all_callers(
+    spec: AgentSpec[Any],
+    claims: Sequence[Property],
+    hooks: Mapping[tuple[str, ...], Sequence[Hook]],
+) -> None:
+    """Refuse a claim about a function by one of its ways: by another it does the same.
+
+    Raises:
+        ValueError: a claim leaves out another name of the function, or who calls that by himself.
+    """
+    agents = [*_agents(spec)]
+    tools = [tool for _, agent in agents for tool in agent.tools.values()]
+    claimed = {name for claim in claims for name in claim.tools}
+    for claim in claims:
+        functions = [behind(tool.function) for tool in tools if tool.name in claim.tools]
+        if not functions:
+            continue
+        _require_names(claim, functions, tools, claimed)
+        if unseen := {tool.name for tool in tools if finds_unseen(tool)} - claimed:
+            raise ValueError(
+                f"{claim.name} cannot be proved: {sorted(unseen)} runs code that it makes itself "
+                "(eval, timeit), or finds something by a name (getattr, pickle) or among all that "
+                "there is (gc), which may be anything; "
+                "claim the same of that, or do without"
+            )
+        callers = {tool.name for tool in tools if _is_among(functions, called_by(tool))}
+        if left_out := callers - claimed:
+            raise ValueError(
+                f"{claim.name} is about a function that {sorted(left_out)} calls by itself, where "
+                "no policy is asked; claim the same of that"
+            )
+        for path, agent in agents:
+            for place, found in of_agent(agent, hooks.get(path, ())):
+                if _is_among(functions, reached_from([found])):
+                    raise ValueError(
+                        f"{claim.name} is about a function that [{place}] calls by itself, where "
+                        "no policy is asked; do without, and name the tool by its name"
+                    )
+
+
+def _agents(
+    spec: AgentSpec[Any], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], AgentSpec[Any]]]:
+    """An agent and all inside it, by their names from the outermost: several may share the last."""
+    yield path, spec
+    for name, agent in spec.agents.items():
+        yield from _agents(agent, (*path, name))
+
+
+def _require_names(
+    claim: Property, functions: Sequence[object], tools: Sequence[Tool], claimed: set[str]
+) -> None:
+    names = {tool.name for tool in tools if behind(tool.function) in functions}
+    if left_out := names - claimed:
+        raise ValueError(
+            f"{claim.name} is about a function that is also called {sorted(left_out)}; claim "
+            "the same of that, or give it a function of its own"
+        )
+
+
+def _is_among(functions: Sequence[object], called: Iterable[object]) -> bool:
+    """Whether one of the functions is called.
+
+    A method is that of its object alone, but as a function of its class that of any. A function is
+    itself whatever it is bound to: what an object holds, Python hands no object to.
+    """
+    plain = [one for one in functions if not isinstance(one, MethodType)]
+    unbound = [one.__func__ for one in functions if isinstance(one, MethodType)]
+    return any(
+        one in functions or one in unbound or getattr(one, "__func__", None) in plain
+        for one in called
+    )
