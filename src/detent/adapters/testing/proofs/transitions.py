@@ -33,7 +33,6 @@ from detent.core.run.events import (
     ModelFailed,
     ModelReplied,
     Resumed,
-    ToolLost,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -193,7 +192,6 @@ class Small:
             ref, attempt, ToolFault("raised", "it may work later", retryable=True), NOW
         )
         yield ToolRaised(ref, attempt, ToolFault("raised", "it will never work"), NOW)
-        yield ToolLost(ref, attempt, "nobody knows whether it was carried out", NOW)
 
     def _returns(self, effect: RunTool | Reconcile) -> Iterator[Event]:
         tool = effect.tool
