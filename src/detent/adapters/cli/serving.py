@@ -74,7 +74,7 @@ LEAVE_S = 3
     multiple=True,
     metavar="NAME=VALUE",
     help="Where the engine is: url=… of dbos, client=HOST:PORT of temporal, ingress=…, admin=… and "
-    "listen=… of restate.",
+    "listen=… of restate. Of dbos and temporal also mode=effects, in place of legs.",
 )
 @click.option(
     "--web",
