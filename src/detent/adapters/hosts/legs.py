@@ -46,9 +46,20 @@ class Legs:
     assembly: Assembly[Any]
 
     @classmethod
-    def of(cls, name: str, agent: Agent[Any, Any], journal: Journal, claim_s: float) -> Legs:
-        """Those of an agent as a host has it: by this name, and in the host's journal."""
-        return cls(evolve(agent.assembly, name=name, journal=journal, claim_s=claim_s))
+    def of(
+        cls,
+        name: str,
+        agent: Agent[Any, Any],
+        journal: Journal,
+        claim_s: float,
+        engine: str = "",
+    ) -> Legs:
+        """Those of an agent as a host has it: by this name, and in the host's journal.
+
+        `engine` is whose history drives the runs that are begun, where the host is by effects.
+        """
+        own = evolve(agent.assembly, name=name, journal=journal, claim_s=claim_s, engine=engine)
+        return cls(own)
 
     async def begin(
         self,

@@ -81,6 +81,8 @@ class DBOSHost(EngineHost):
         ValueError: the journal has no claims, there is no agent, or SQLite is too old for DBOS.
     """
 
+    engine_name = "DBOS"
+
     def __init__(
         self,
         agents: Mapping[str, Agent[Any, Any]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
@@ -102,10 +102,13 @@ class EngineHost(StoredHost):
         if mode not in {"legs", "effects"}:
             raise ValueError(f'\'mode\' is "legs" or "effects", got {mode!r}')
         self._mode: Mode = mode
+        self._history = self.engine_name if mode == "effects" else ""
         self._works, self._running = works, running
         self._look_s, self._drain_s = look_s, drain_s
         self._looking: asyncio.Task[None] | None = None
 
+    engine_name: ClassVar[str]
+    """What people call the engine."""
     _way: EngineDriving | EffectsDriving
 
     async def _open(self, finder: Finder) -> EngineDriving | EffectsDriving:

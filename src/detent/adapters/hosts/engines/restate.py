@@ -50,6 +50,8 @@ class RestateHost(EngineHost):
         ValueError: the journal has no claims, or there is no agent.
     """
 
+    engine_name = "Restate"
+
     def __init__(
         self,
         agents: Mapping[str, Agent[Any, Any]],

@@ -61,6 +61,8 @@ class TemporalHost(EngineHost):
         ValueError: the journal has no claims, there is no agent, or no such mode.
     """
 
+    engine_name = "Temporal"
+
     def __init__(
         self,
         agents: Mapping[str, Agent[Any, Any]],
