@@ -62,6 +62,8 @@ class HostHealth:
         waiting: how many wait here for a place.
         faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
             is of one that this release of its agent cannot follow, whether it goes on or waits.
+            And by the name of its engine ("DBOS", "Temporal", "Restate") an
+            ``EngineUnavailableError``, while that does not answer: no run goes on then.
     """
 
     is_ready: bool

@@ -141,6 +141,11 @@ class TemporalHost(EngineHost):
             request_eager_start=False,
         )
 
+    async def _answer(self) -> None:
+        from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
+
+        await self._client.workflow_service.get_system_info(GetSystemInfoRequest())
+
     async def close(self) -> None:
         """End at the next place where nothing is lost; see `EngineHost.close`."""
         await super().close()
