@@ -104,7 +104,26 @@ def test_a_terminal_is_told_where_to_look(folder: Path) -> None:
     with serving(f"{folder.name}:own", *words) as (process, said):
         process.terminate()
     (line,) = [line for line in said if "runs pending" in line]
-    assert re.search(r"runs pending --host http://127\.0\.0\.1:\d+$", line)
+    assert re.search(r"runs pending --host http://127\.0\.0\.1:\d+ --token-file FILE, ", line)
+
+
+def test_a_page_that_is_open_at_the_end_is_no_error(folder: Path) -> None:
+    """A probe of logs would be woken by each release, as a browser is left open for days."""
+    words = ("--journal", "runs.db", "--web", "127.0.0.1:0")
+    with serving(f"{folder.name}:agents", *words) as (process, said):
+        (place,) = re.findall(r"its runs at (http://\S+)", "".join(said))
+        with (
+            httpx.Client(base_url=place, trust_env=False, timeout=30) as client,
+            client.stream("GET", "/live/questions") as page,
+        ):
+            parts = page.iter_text()
+            next(parts)
+            process.send_signal(signal.SIGTERM)
+            assert "".join(parts) == ""  # it ends, and is not broken off
+        _, rest = process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert [line.split()[2] for line in rest.splitlines()] == ["INFO", "INFO"], rest
 
 
 def test_it_goes_on_with_what_others_have_begun(folder: Path) -> None:
