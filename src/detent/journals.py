@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from detent.ports.claims import Claims as Claims
     from detent.ports.claims import Owner as Owner
     from detent.ports.claims import RunBusyError as RunBusyError
+    from detent.ports.claims import RunOfEngineError as RunOfEngineError
     from detent.ports.journal import Checkpoint as Checkpoint
     from detent.ports.journal import Entry as Entry
     from detent.ports.journal import ForeignNotices as ForeignNotices
@@ -60,7 +61,7 @@ else:
             "adapters.journals.postgres": "PostgresJournal",
             "adapters.journals.redacted": "RedactedJournal",
             "adapters.journals.sqlite": "SQLiteJournal",
-            "ports.claims": "Claim Claims Owner RunBusyError",
+            "ports.claims": "Claim Claims Owner RunBusyError RunOfEngineError",
             "ports.journal": (
                 "Checkpoint Entry ForeignNotices Journal JournalConflictError JournalDamagedError "
                 "JournalError JournalUnavailableError Notices RunNotFoundError Submit "

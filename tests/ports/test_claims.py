@@ -9,6 +9,7 @@ from detent.ports.claims import (
     Claim,
     Owner,
     RunBusyError,
+    RunOfEngineError,
     claims_of,
     given_back,
     is_held,
@@ -62,3 +63,13 @@ def test_a_store_offers_what_it_can() -> None:
     plain, claims = MemoryJournal(), MemoryJournal().claims
     assert claims_of(plain) is plain.claims
     assert (submit_swap_of(claims), stands_of(claims)) == (None, None)
+
+
+def test_a_run_of_an_engine_says_whose_it_is_and_what_to_do() -> None:
+    """For good: it is not busy, and to wait would be of no use."""
+    kept = RunOfEngineError("r", "Temporal")
+
+    assert (kept.run_id, kept.engine) == ("r", "Temporal")
+    assert "run 'r' is driven by the effects of Temporal" in str(kept)
+    assert "host.send('r', TryAgain())" in str(kept)
+    assert not isinstance(kept, RunBusyError)

@@ -88,6 +88,27 @@ class RunBusyError(DetentError):
         )
 
 
+class RunOfEngineError(DetentError):
+    """The history of an engine says how this run goes on, and nobody else may. Nothing was done.
+
+    It is no `RunBusyError`: a run is an engine's for as long as it lives, whoever is at work on it.
+
+    Attributes:
+        run_id: the run.
+        engine: whose it is, as its host calls it.
+    """
+
+    def __init__(self, run_id: str, engine: str) -> None:
+        self.run_id, self.engine = run_id, engine
+        super().__init__(
+            f"run {run_id!r} is driven by the effects of {engine}, whose history says how it goes "
+            "on: a host on it with mode='effects' goes on with the run by itself, and what people "
+            "say reaches it there, or by decide, send and cancel; one that has failed is tried "
+            f"again by host.send({run_id!r}, TryAgain()). Where {engine} has lost the run for "
+            "good, and only there, resume(…, take_over=True) takes it"
+        )
+
+
 def is_held(claim: Claim | None, owner: Owner | None, at: float) -> bool:
     """Whether a claim, of which this is known of the owner, forbids others to drive the run."""
     return claim is not None and bool(claim.owner) and owner is not None and at < owner.until

@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent import (
     Agent,
@@ -31,18 +32,21 @@ from detent import (
     create_tool_from_function,
     tool,
 )
+from detent.adapters.agent.options import RunRequest
 from detent.adapters.control.breakpoints import (
     AgentBreakpoint,
     Breakpoint,
     ToolBreakpoint,
     break_every_step,
 )
+from detent.adapters.drivers import recording
 from detent.adapters.drivers.recording import RunExistsError
+from detent.adapters.drivers.steps import at_once
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.core.errors import AgentChangedError
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
-from detent.journals import RunNotFoundError
+from detent.journals import RunNotFoundError, RunOfEngineError
 from detent.machine import WaitUntil
 from detent.models import ModelFailure
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, JournalError
@@ -651,3 +655,45 @@ def test_a_run_whose_open_call_needs_a_missing_tool_is_refused() -> None:
 
     with pytest.raises(AgentChangedError, match="it has no tool 'pay', 'note'"):
         poorer.resume("r")
+
+
+@pytest.mark.parametrize("every", [None, 1], ids=["from the start", "from a checkpoint"])
+def test_a_run_of_an_engine_is_resumed_by_nobody_else(
+    every: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But where somebody says that the engine has lost it; what has ended gives its result."""
+    if every is not None:
+        monkeypatch.setattr(recording, "ENTRIES", every)
+    journal = MemoryJournal()
+    script = ScriptedChatGenerator(ToolCall("pay", {"n": 1}), "Done.", "Done.")
+    agent = Agent(
+        chat_generator=script, tools=[create_tool_from_function(pay)], journal=journal, name="it"
+    )
+    engine = evolve(agent.assembly, engine="Temporal")
+
+    def has_paid(run: Any, effect: object) -> bool:
+        return len(run.messages) > 2
+
+    request: RunRequest[Any] = RunRequest("go", has_paid, None, None, None, None, "r", {}, None)
+    at_once(engine.begin(request, None)).go(None, raises=False)
+    assert bool(journal.checkpoints("r")) is (every is not None)
+
+    with pytest.raises(RunOfEngineError, match="Temporal"):
+        agent.resume("r")
+    with pytest.raises(RunOfEngineError, match="Temporal"):
+        asyncio.run(agent.resume_async("r", wait=60))
+    assert agent.resume("r", take_over=True).text == "Done."
+    assert agent.resume("r").text == "Done."
+
+
+def test_a_run_of_an_engine_that_a_worker_drives_is_no_busy_one() -> None:
+    """To wait for that process, or to take the run from it, would be of no use."""
+    journal = MemoryJournal()
+    agent = Agent(chat_generator=ScriptedChatGenerator("Done."), journal=journal, name="it")
+    engine = evolve(agent.assembly, engine="DBOS")
+    request: RunRequest[Any] = RunRequest("go", None, None, None, None, None, "r", {}, None)
+    handle = at_once(engine.begin(request, None))
+
+    with pytest.raises(RunOfEngineError, match="DBOS"):
+        agent.resume("r")
+    asyncio.run(handle.leave_async())

@@ -24,6 +24,7 @@ from detent import Agent, ScriptedChatGenerator, SQLiteJournal
 from detent.adapters.cli.hosting import host_of
 from detent.adapters.cli.main import main
 from detent.adapters.cli.serving import people_in
+from detent.hosts import TemporalHost
 from detent.journals import DirectoryJournal
 from detent.web import Person
 from tests.adapters.hosts.engines.sites import need_sqlite_for_dbos
@@ -103,7 +104,26 @@ def test_a_terminal_is_told_where_to_look(folder: Path) -> None:
     with serving(f"{folder.name}:own", *words) as (process, said):
         process.terminate()
     (line,) = [line for line in said if "runs pending" in line]
-    assert re.search(r"runs pending --host http://127\.0\.0\.1:\d+$", line)
+    assert re.search(r"runs pending --host http://127\.0\.0\.1:\d+ --token-file FILE, ", line)
+
+
+def test_a_page_that_is_open_at_the_end_is_no_error(folder: Path) -> None:
+    """A probe of logs would be woken by each release, as a browser is left open for days."""
+    words = ("--journal", "runs.db", "--web", "127.0.0.1:0")
+    with serving(f"{folder.name}:agents", *words) as (process, said):
+        (place,) = re.findall(r"its runs at (http://\S+)", "".join(said))
+        with (
+            httpx.Client(base_url=place, trust_env=False, timeout=30) as client,
+            client.stream("GET", "/live/questions") as page,
+        ):
+            parts = page.iter_text()
+            next(parts)
+            process.send_signal(signal.SIGTERM)
+            assert "".join(parts) == ""  # it ends, and is not broken off
+        _, rest = process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert [line.split()[2] for line in rest.splitlines()] == ["INFO", "INFO"], rest
 
 
 def test_it_goes_on_with_what_others_have_begun(folder: Path) -> None:
@@ -192,15 +212,16 @@ def test_a_file_of_tokens_has_a_line_for_each() -> None:
     assert people.person("another-of-the-same-length") is None
 
 
-def test_it_takes_runs_from_an_engine(folder: Path) -> None:
-    """A worker is one command."""
+@pytest.mark.parametrize("mode", [[], ["--engine-option", "mode=effects"]], ids=["legs", "effects"])
+def test_it_takes_runs_from_an_engine(mode: list[str], folder: Path) -> None:
+    """A worker is one command, whatever the engine keeps of a run."""
     need_sqlite_for_dbos()
     journal = SQLiteJournal("runs.db")
     agent = Agent(chat_generator=ScriptedChatGenerator("never"), name="one", journal=journal)
     asyncio.run(agent.begin("hi", run_id="r").leave_async())
     words = ["--journal", "runs.db", "--engine", "dbos", "--engine-option", "url=sqlite:///q.db"]
 
-    with serving(f"{folder.name}:agents", *words) as (process, _):
+    with serving(f"{folder.name}:agents", *words, *mode) as (process, _):
         while journal.runs()[0].status != "done":
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.02)
@@ -216,7 +237,15 @@ def test_it_takes_runs_from_an_engine(folder: Path) -> None:
         (["--engine", "dbos"], "--engine dbos needs its database: --engine-option url="),
         (
             ["--engine", "temporal", "--engine-option", "url=x"],
-            "--engine-option url=x: temporal takes client=…, queue=…",
+            "--engine-option url=x: temporal takes client=…, queue=…, mode=…",
+        ),
+        (
+            ["--engine", "temporal", "--engine-option", "mode=steps"],
+            "--engine-option mode=steps: temporal takes mode=legs or mode=effects",
+        ),
+        (
+            ["--engine", "restate", "--engine-option", "mode=effects"],
+            "it drives runs by legs alone: leave mode out, or take dbos or temporal for effects",
         ),
         (["--engine-option", "url=x"], "--engine-option is for --engine"),
         (["--engine", "cron"], "'cron' is not one of 'dbos', 'restate', 'temporal'"),
@@ -238,6 +267,20 @@ def test_an_engine_has_defaults(engine: str, folder: Path) -> None:
     host = host_of(engine, (), agents, SQLiteJournal("runs.db"), running=1, drain_s=1)
 
     assert type(host).__name__.lower() == f"{engine}host"
+
+
+@pytest.mark.parametrize(
+    ("words", "mode"), [((), "legs"), (("mode=legs",), "legs"), (("mode=effects",), "effects")]
+)
+def test_an_engine_keeps_what_its_mode_says(
+    words: tuple[str, ...], mode: str, folder: Path
+) -> None:
+    """The option reaches the host."""
+    agents = {"one": Agent(chat_generator=ScriptedChatGenerator("x"))}
+    host = host_of("temporal", words, agents, SQLiteJournal("runs.db"), running=1, drain_s=1)
+
+    assert isinstance(host, TemporalHost)
+    assert host._mode == mode
 
 
 @pytest.mark.parametrize(

@@ -360,8 +360,8 @@ class Agent(RunStreams[S, T], RunDecisions, Evolving[S], Generic[S, T]):
 
         Raises:
             RunNotFoundError: the journal has no such run.
-            RunBusyError: a process that lives drives the run. One that is known to have ended, or
-                has been silent for its `claim_s`, does not.
+            RunBusyError: a process that lives, not silent for its `claim_s`, drives the run.
+            RunOfEngineError: an engine drives the run by its effects, for as long as it lives.
             JournalConflictError: another process has gone on with the run in the meantime.
             StoredDataError: what is stored is damaged, or this agent cannot go on with it.
         """

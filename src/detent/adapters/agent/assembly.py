@@ -14,9 +14,10 @@ from attrs import Factory, evolve, field, frozen
 from detent.adapters.agent.claiming import (
     alone_in,
     claim,
+    claim_new,
     given_back_on_failure,
     has_ended,
-    require_absent,
+    require_free,
 )
 from detent.adapters.agent.continuation import Thread, behind, continued, taken_up
 from detent.adapters.agent.inputs import (
@@ -63,7 +64,6 @@ from detent.ports.chat import (
     StreamingCallback,
     require_chat_generator,
 )
-from detent.ports.claims import RunBusyError
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.listing import Listing
@@ -87,6 +87,7 @@ class Assembly(Generic[S]):
     hooks: Sequence[Hook] = ()
     strategies: Mapping[str, Any] = field(factory=dict)
     name: str = ""
+    engine: str = field(kw_only=True, default="")  # whose history drives the runs that are begun
     claim_s: float = CLAIM_S
     approvers: Authenticator | None = field(default=None, kw_only=True)
     tool_executor: ToolExecutor | AsyncToolExecutor = field(
@@ -196,16 +197,16 @@ class Assembly(Generic[S]):
         """A run of the journal, which goes on in this process; one that failed if it `is_retried`.
 
         Raises:
-            RunBusyError: another process drives it, and it is not to be taken over.
+            RunBusyError, RunOfEngineError: another one drives it, and it is not to be taken over.
         """
         run_id, (spec, _) = required_run_id(run_id), self._chosen(tools)
         journal, keeper = self.required_journal, self.keeper
         if not (keeper is None or take_over):
-            yield from keeper.require_free(run_id)
+            yield from require_free(keeper, journal, run_id)
         at = yield from answer(journal, partial(loaded, journal, spec, run_id))
         if has_ended(at.run, is_retried=is_retried):
             return self._handle(spec, at, streaming_callback, break_point)
-        lease = yield from claim(keeper, run_id, take_over=take_over)
+        lease = yield from claim(keeper, journal, at, take_over=take_over)
 
         def go_on() -> Steps[RunHandle[S]]:
             now, later = at, partial(journal.read, run_id, at.length)
@@ -230,18 +231,12 @@ class Assembly(Generic[S]):
         behind_s: float = -inf,
     ) -> Steps[RunHandle[S]]:
         """A new run, of a conversation where there is a thread, whose last run began `behind_s`."""
-        keeper, lease = self.keeper, None
-        if keeper is not None:
-            try:
-                lease = yield from keeper.take_steps(at.run.id, is_new=True)
-            except RunBusyError:
-                yield from require_absent(self.required_journal, at.run.id)
-                raise
+        lease = yield from claim_new(self.keeper, self.journal, at.run.id)
         try:
             ports = streaming_callback, break_point, lease, leg
             handle = self._handle(spec, at, *ports, thread.thread_id if thread else "")
             if handle.recorder is not None:
-                yield from handle.recorder.begin(at.run, behind_s)
+                yield from handle.recorder.begin(at.run, behind_s, self.engine)
             if thread is not None:
                 yield from answer(self.journal, partial(thread.require_begun, at.run.id))
         except BaseException:  # or whoever keeps the error keeps the run

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 
 from detent.adapters.agent.options import THREADS
 from detent.adapters.drivers.leases import Keeper, Lease
+from detent.adapters.drivers.loading import Loaded, engine_of
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.drivers.steps import Steps, Wait, answer
 from detent.core.run.run import Run, has_no_answer
-from detent.ports.claims import RunBusyError
+from detent.ports.claims import RunBusyError, RunOfEngineError
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalConflictError
 
@@ -26,17 +27,64 @@ FIRST_LOOK_S, LAST_LOOK_S = 0.05, 1.0
 """How far apart the looks are at a run that somebody else drives: at first, and at last."""
 
 
-def claim(keeper: Keeper | None, run_id: str, *, take_over: bool) -> Steps[Lease | None]:
+def require_free(keeper: Keeper, journal: Journal, run_id: str) -> Steps[None]:
+    """Look whether a run may be claimed, before all of it is read.
+
+    Raises:
+        RunBusyError: another process drives it.
+        RunOfEngineError: an engine has it, and a worker of that is at work on it: to wait for that
+            process, or to take the run from it, would be of no use.
+        JournalError: the store cannot be asked.
+    """
+    try:
+        yield from keeper.require_free(run_id)
+    except RunBusyError:
+        if engine := (yield from answer(journal, partial(engine_of, journal, run_id))):
+            raise RunOfEngineError(run_id, engine) from None
+        raise
+
+
+def claim(
+    keeper: Keeper | None, journal: Journal, at: Loaded[Any], *, take_over: bool
+) -> Steps[Lease | None]:
     """A claim on a run that is there; None where the journal has no claims.
+
+    RULE: a claim says who drives a run now, and the first entry whether an engine does for good.
+    Between two steps, or while all its workers are away, nobody has the claim of such a run, and
+    whoever took it would begin what the engine begins as well.
 
     Raises:
         RunBusyError: another process drives it, and it is not to be taken over.
+        RunOfEngineError: the history of an engine drives it, and it is not to be taken over.
         JournalError: the store cannot be asked.
     """
+    run_id, engine = at.run.id, at.engine
+    if engine is None and not take_over:
+        engine = yield from answer(journal, partial(engine_of, journal, run_id))
+    if engine and not take_over:
+        raise RunOfEngineError(run_id, engine)
     return None if keeper is None else (yield from keeper.take_steps(run_id, take_over=take_over))
 
 
-def require_absent(journal: Journal, run_id: str) -> Steps[None]:
+def claim_new(keeper: Keeper | None, journal: Journal | None, run_id: str) -> Steps[Lease | None]:
+    """A claim on a run that is to be begun; None where the journal has no claims.
+
+    Raises:
+        RunExistsError: it has been begun before, and somebody drives it.
+        RunBusyError: somebody is about to begin it.
+        JournalError: the store cannot be asked.
+    """
+    if keeper is None:
+        return None
+    try:
+        return (yield from keeper.take_steps(run_id, is_new=True))
+    except RunBusyError:
+        assert journal is not None  # noqa: S101 - whose claims they are
+        yield from _require_absent(journal, run_id)
+        raise
+
+
+def _require_absent(journal: Journal, run_id: str) -> Steps[None]:
     """Look whether a run that was to be begun, and that somebody drives, has been begun before.
 
     Raises:

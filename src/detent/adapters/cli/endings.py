@@ -12,7 +12,7 @@ from detent.adapters.system.terminal import escape_control
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.ports.chat import ChatGeneratorError
-from detent.ports.claims import RunBusyError
+from detent.ports.claims import RunBusyError, RunOfEngineError
 from detent.ports.journal import JournalConflictError, RunNotFoundError
 
 FAILED, USAGE, WAITING, REFUSED, NOT_FOUND, BUSY, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
@@ -20,6 +20,7 @@ FAILED, USAGE, WAITING, REFUSED, NOT_FOUND, BUSY, INTERRUPTED = 1, 2, 3, 4, 5, 6
 CODES: tuple[tuple[type[Exception], int], ...] = (
     (RunNotFoundError, NOT_FOUND),
     (RunBusyError, BUSY),
+    (RunOfEngineError, BUSY),
     (JournalConflictError, BUSY),
     (DecisionRefusedError, REFUSED),
     (DetentError, FAILED),

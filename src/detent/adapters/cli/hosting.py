@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.engines.dbos import DBOSHost
-from detent.adapters.hosts.engines.host import EngineHost, EngineOptions
+from detent.adapters.hosts.engines.host import EngineHost, EngineOptions, Mode
 from detent.adapters.hosts.engines.restate import RestateHost
 from detent.adapters.hosts.engines.temporal import TemporalHost
 from detent.adapters.hosts.local import LocalHost
@@ -18,8 +18,8 @@ from detent.adapters.hosts.stored import StoredHost
 from detent.ports.journal import Journal
 
 ENGINES: Mapping[str, tuple[str, ...]] = {
-    "dbos": ("url", "name", "queue"),
-    "temporal": ("client", "queue"),
+    "dbos": ("url", "name", "queue", "mode"),
+    "temporal": ("client", "queue", "mode"),
     "restate": ("ingress", "admin", "listen", "address"),
 }
 """What each engine can be told."""
@@ -52,6 +52,13 @@ def _engine_option(engine: str, text: str) -> tuple[str, str]:
     name, is_said, value = text.partition("=")
     if not is_said or name not in ENGINES[engine]:
         known = ", ".join(f"{option}=…" for option in ENGINES[engine])
+        why = f"{engine} takes {known}"
+        if name == "mode":  # what it has is no option, and a typing error it is not
+            others = " or ".join(one for one in ENGINES if "mode" in ENGINES[one])
+            why += f"; it drives runs by legs alone: leave mode out, or take {others} for effects"
+        raise click.UsageError(f"--engine-option {text}: {why}")
+    if name == "mode" and value not in (modes := get_args(Mode)):
+        known = " or ".join(f"mode={one}" for one in modes)
         raise click.UsageError(f"--engine-option {text}: {engine} takes {known}")
     return name, value
 

@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("detent.serve")
 WEB = "127.0.0.1:8000"
 TOKENS = "say by --token-file FILE who may sign in, or "
-LEAVE_S = 3
-"""So long a page that follows a run is waited for at the end."""
+LEAVE_S = 3.0
+"""So long pages that are open, and follow runs, are waited for at the end."""
+LEFT_S = 2
+"""So long it takes at most until those that have not ended by then are gone."""
 
 
 @click.command(cls=CodedCommand)
@@ -74,7 +76,7 @@ LEAVE_S = 3
     multiple=True,
     metavar="NAME=VALUE",
     help="Where the engine is: url=… of dbos, client=HOST:PORT of temporal, ingress=…, admin=… and "
-    "listen=… of restate.",
+    "listen=… of restate. Of dbos and temporal also mode=effects, in place of legs.",
 )
 @click.option(
     "--web",
@@ -174,15 +176,16 @@ class _Pages:
                 """They are the host's."""
                 yield
 
-        self._listener = listener
+        self._listener, self._has_people = listener, people is not None
         self._task: asyncio.Task[None] | None = None
+        self._answers = _Answers(web_app(host, sign_in=people))
         self._server = Server(
             uvicorn.Config(
-                web_app(host, sign_in=people),
+                self._answers,
                 lifespan="off",
                 log_config=None,
                 access_log=False,
-                timeout_graceful_shutdown=LEAVE_S,
+                timeout_graceful_shutdown=int(LEAVE_S) + LEFT_S,
             )
         )
 
@@ -194,7 +197,8 @@ class _Pages:
         # A token is sent to no address that is every one: a terminal on this machine has its own.
         here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(where, where)  # noqa: S104 - none is bound
         words = shlex.join([*program(), "runs", "pending", "--host", _url(here, port)])
-        LOGGER.info("answers a terminal: %s", words)
+        own = " --token-file FILE, in which your own token stands alone" if self._has_people else ""
+        LOGGER.info("answers a terminal: %s%s", words, own)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         self._task.add_done_callback(self._ended)
 
@@ -206,7 +210,49 @@ class _Pages:
         """Answer no more. Raises what has ended it before."""
         self._server.should_exit = True
         if self._task is not None:
+            await asyncio.wait([self._task], timeout=LEAVE_S)
+            self._answers.end()
             await self._task
+
+
+class _Answers:
+    """An ASGI app whose answers can be ended: one that follows a run goes on for as long as that.
+
+    RULE: a page that somebody has open is no error. A server that cancels its answer says so in the
+    log, at ERROR and with all of a stack; so each is ended here before the server would do it.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._is_ended = False
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        task, has_begun = asyncio.current_task(), False
+        assert task is not None  # noqa: S101 - a coroutine that awaits is in one
+
+        async def sent(message: Any) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        self._tasks.add(task)
+        try:
+            await self._app(scope, receive, sent)
+        except asyncio.CancelledError:
+            if not (self._is_ended and has_begun):
+                raise
+            task.uncancel()  # it was ours
+            await send({"type": "http.response.body"})  # the last part, of nothing
+        finally:
+            self._tasks.discard(task)
+
+    def end(self) -> None:
+        """End those that still go on."""
+        self._is_ended = True
+        for task in self._tasks:
+            task.cancel()
 
 
 def _url(address: str, port: int) -> str:

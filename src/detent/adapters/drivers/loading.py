@@ -44,13 +44,15 @@ FORGOTTEN = "Forgotten"
 class Loaded(Generic[S]):
     """A run from a journal, how many entries it has, and the places where it had stopped.
 
-    `known` is its last checkpoint.
+    `known` is its last checkpoint. `engine` is whose history the run is driven by, "" where by
+    none; None where nobody has looked, as only the first entry says it.
     """
 
     run: Run[S]
     length: int
     passed: tuple[EffectKey, ...] = ()
     known: Known = NO_CHECKPOINT
+    engine: str | None = None
 
 
 def loaded(
@@ -73,8 +75,11 @@ def loaded(
     """
     found = None if from_start else _last_checkpoint(journal, run_id, until)
     entries = iter(journal.read(run_id, 0 if found is None else found[0]))
-    now = _opened(spec, *(_opening(journal, entries, run_id) if found is None else found))
-    if found is not None:
+    if found is None:
+        first = _opening(journal, entries, run_id)
+        now = evolve(_opened(spec, 1, first.data), engine=engine_in(first))
+    else:
+        now = _opened(spec, *found)
         now = evolve(now, known=Known(now.length, lists_in(now.run.state)))
     more = islice(entries, None if until is None else max(0, until - now.length))
     now = _followed(spec, now, more)
@@ -126,9 +131,21 @@ def _opened(spec: AgentSpec[S], position: int, data: Mapping[str, Any]) -> Loade
     return Loaded(run, position, snapshot.held)
 
 
-def _opening(
-    journal: Journal, entries: Iterator[Entry], run_id: str
-) -> tuple[int, Mapping[str, Any]]:
+def engine_in(first: Entry | None) -> str:
+    """Whose history a run is driven by, as its first entry says; "" where by none."""
+    return "" if first is None else str(first.data.get("engine", ""))
+
+
+def engine_of(journal: Journal, run_id: str) -> str:
+    """The same of a run, which is read for it.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    return engine_in(next(iter(journal.read(run_id)), None))
+
+
+def _opening(journal: Journal, entries: Iterator[Entry], run_id: str) -> Entry:
     first = next(entries, None)
     if first is None:
         is_told = type(journal).__repr__ is not object.__repr__
@@ -138,7 +155,7 @@ def _opening(
         )
     if first.position != 0 or first.kind != STARTED:
         raise JournalDamagedError(f"the journal of run {run_id!r} does not begin with its start")
-    return 1, first.data
+    return first
 
 
 def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Loaded[S]:
@@ -154,7 +171,7 @@ def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Load
         else:
             passed = ()
             _, run = event_and_run(spec, run, entry, data)
-    return Loaded(run, length, passed, now.known)
+    return Loaded(run, length, passed, now.known, now.engine)
 
 
 def require_position(run: Run[Any], entry: Entry, position: int) -> None:

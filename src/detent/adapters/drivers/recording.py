@@ -141,15 +141,15 @@ class Recorder:
         """From now on, write in the thread that records: it belongs to the run, and may wait."""
         self._submit = None
 
-    def begin(self, run: Run[Any], behind_s: float = -inf) -> Steps[None]:
-        """Write down a run to which nothing has happened yet, as begun later than `behind_s`.
+    def begin(self, run: Run[Any], behind_s: float = -inf, engine: str = "") -> Steps[None]:
+        """Write down a new run, as begun later than `behind_s`, and driven by `engine` if by one.
 
         Raises:
             RunExistsError: there is a run of that id.
         """
         try:
             quiet = self._quiet
-            names = {"name": quiet.agent, "thread_id": quiet.thread_id}
+            names = {"name": quiet.agent, "thread_id": quiet.thread_id, "engine": engine}
             said = {what: name for what, name in names.items() if name}
             start = {**start_data(self._spec, run), **said}
             at = max(self._clock.now(), nextafter(behind_s, inf))

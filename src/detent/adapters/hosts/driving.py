@@ -13,7 +13,7 @@ from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
-from detent.adapters.hosts.legs import AnyHandle, Legs, drive, halt, tell
+from detent.adapters.hosts.legs import AnyHandle, Legs, drive, halt, leave, tell
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.places import Group, Places
 from detent.adapters.hosts.reading import Reading
@@ -204,5 +204,5 @@ class Driving:
 
     def cancel(self) -> None:
         """Cancel what is at work. What is known of it is recorded."""
-        for task in self._tasks.values():
-            task.cancel()
+        for run_id, task in self._tasks.items():
+            leave(run_id, task)

@@ -21,7 +21,7 @@ from detent.adapters.drivers.shared_run import NEWS
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.system.threads_and_loops import in_another_thread
-from detent.adapters.telemetry.logs import log_failed
+from detent.adapters.telemetry.logs import log_failed, log_left
 from detent.core.run.effects import Effect, WaitUntil
 from detent.core.run.events import Event, MessageReceived
 from detent.core.run.run import Run
@@ -46,9 +46,20 @@ class Legs:
     assembly: Assembly[Any]
 
     @classmethod
-    def of(cls, name: str, agent: Agent[Any, Any], journal: Journal, claim_s: float) -> Legs:
-        """Those of an agent as a host has it: by this name, and in the host's journal."""
-        return cls(evolve(agent.assembly, name=name, journal=journal, claim_s=claim_s))
+    def of(
+        cls,
+        name: str,
+        agent: Agent[Any, Any],
+        journal: Journal,
+        claim_s: float,
+        engine: str = "",
+    ) -> Legs:
+        """Those of an agent as a host has it: by this name, and in the host's journal.
+
+        `engine` is whose history drives the runs that are begun, where the host is by effects.
+        """
+        own = evolve(agent.assembly, name=name, journal=journal, claim_s=claim_s, engine=engine)
+        return cls(own)
 
     async def begin(
         self,
@@ -141,6 +152,13 @@ def tell(inbox: AsyncInbox, event: Event) -> None:
     Of all else, what is heard again changes nothing.
     """
     inbox.put_nowait(NEWS if isinstance(event, MessageReceived) else event)
+
+
+def leave(run_id: str, task: asyncio.Task[Any]) -> None:
+    """Cancel what drives a run. The log says so once: who is called at night looks there first."""
+    if not (task.done() or task.cancelling()):
+        log_left(run_id)
+    task.cancel()
 
 
 def halt(inbox: AsyncInbox) -> None:

@@ -62,6 +62,8 @@ class HostHealth:
         waiting: how many wait here for a place.
         faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
             is of one that this release of its agent cannot follow, whether it goes on or waits.
+            And by the name of its engine ("DBOS", "Temporal", "Restate") an
+            ``EngineUnavailableError``, while that does not answer: no run goes on then.
     """
 
     is_ready: bool
@@ -105,6 +107,7 @@ class StoredHost(ABC):
         self._claim_s = claim_s
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
         self._is_open = False
+        self._history = ""  # of which engine the runs are driven by, where by any
         self.is_held = False
         """Once it is closed: whether threads of a library that nobody can end hold the process."""
 
@@ -135,7 +138,7 @@ class StoredHost(ABC):
         self._channels = Channels()
         journal = NoticedJournal(self._journal, self._channels.written)
         self._legs = {
-            name: Legs.of(name, agent, journal, self._claim_s)
+            name: Legs.of(name, agent, journal, self._claim_s, self._history)
             for name, agent in self._agents.items()
         }
         self._reading = Reading(journal, self._legs)

@@ -96,6 +96,15 @@ def log_failed(run_id: str, cause: str) -> None:
     _emit(logging.WARNING, f"run {run_id}: {text}", {"run_id": run_id, "turn": None, "agents": ()})
 
 
+def log_left(run_id: str) -> None:
+    """Warn that a run is left in the middle of what is at work on it, as its host ends."""
+    text = (
+        "is left in the middle, as its host ends: where a tool is at work, nobody hears any more "
+    )
+    text += f"what it does, and its outcome is unknown; see detent runs show {run_id}"
+    _emit(logging.WARNING, f"run {run_id}: {text}", {"run_id": run_id, "turn": None, "agents": ()})
+
+
 def _emit(level: int, text: str, fields: dict[str, Any]) -> None:
     LOGGER.log(level, "%s", text, extra=fields)
 

@@ -6,15 +6,18 @@ import json
 import sqlite3
 import threading
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
-from detent import SQLiteJournal
+from detent import SecretParameter, SQLiteJournal, tool
 from detent.journals import Entry
 from tests.adapters.cli.runs.clerks import (
     app,
     call,
     document,
+    fail,
+    look,
 )
 
 
@@ -72,6 +75,28 @@ def test_verify_finds_what_is_not_as_it_was(path: str, monkeypatch: pytest.Monke
     found = document("verify", code=1)
     assert found["damaged"] == 1
     assert [one["run_id"] for one in found["runs"] if not one["whole"]] == ["talk-1"]
+
+
+def test_verify_calls_no_run_damaged_that_a_release_cannot_follow(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is whole, and it is another matter to look for damage in a store."""
+
+    @tool
+    def pay(amount: int, memo: str, pin: Annotated[str, SecretParameter] = "") -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    released = app(monkeypatch, tools=[look, pay, fail])
+    found = document("verify", "order", "--app", released, code=1)
+    (run,) = found["runs"]
+    assert (run["run_id"], run["whole"]) == ("order-1", True)
+    assert "the agent's rules have changed since" in run["problem"]
+    assert (found["damaged"], found["unfollowed"]) == (0, 1)
+
+    said = call("verify", "--app", released, code=1)
+    assert "2 runs are read, 0 of them are damaged" in said.stderr
+    assert "1 are whole, and cannot be followed by the agents at --app" in said.stderr
 
 
 def test_backup_and_clean(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

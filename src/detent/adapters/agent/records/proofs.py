@@ -6,8 +6,9 @@ from typing import Any
 
 from detent.adapters.drivers.loading import loaded
 from detent.adapters.journals.audited import chained, verify_audit
-from detent.core.errors import StoredDataError
+from detent.core.errors import AgentChangedError, StoredDataError
 from detent.core.run.spec import AgentSpec
+from detent.core.storage.snapshot import SnapshotMismatchError
 from detent.ports.hosting import RunProof
 from detent.ports.journal import Journal, JournalDamagedError
 
@@ -44,6 +45,25 @@ def replay_problem(journal: Journal, spec: AgentSpec[Any], run_id: str) -> str |
     except (StoredDataError, JournalDamagedError) as error:
         return str(error)
     return None if again == stored else f"run {run_id!r} differs from its checkpoints"
+
+
+def unfollowed_problem(journal: Journal, spec: AgentSpec[Any], run_id: str) -> str | None:
+    """Why an agent cannot follow a run, whose rules are others than its own; None where it can.
+
+    RULE: it says nothing against the run. A release that a stored run does not fit is a matter of
+    the release, and whoever reads of damage looks for it in the store.
+
+    Raises:
+        RunNotFoundError: there is no such run.
+        JournalError: it cannot be read.
+    """
+    try:
+        loaded(journal, spec, run_id, from_start=True)
+    except (AgentChangedError, SnapshotMismatchError) as error:
+        return str(error)
+    except (StoredDataError, JournalDamagedError):
+        pass  # it may be the run
+    return None
 
 
 def _length(journal: Journal, run_id: str) -> int:

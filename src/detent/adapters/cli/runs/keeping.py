@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from detent.adapters.agent.records.proofs import proof_of
+from detent.adapters.agent.records.proofs import proof_of, unfollowed_problem
 from detent.adapters.cli.endings import FAILED
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
@@ -77,25 +77,43 @@ def verify(*, run_ids: tuple[str, ...], store: Journal, app: str | None, as_json
     """Read all of some runs, or of every run: whether it is whole, and what was written.
 
     With --app each is replayed as well, and held against its chain where the journal is audited.
-    The exit code is 1 where one is not as it should be.
+    One may be whole, and the agent have changed since, so that it cannot be followed. The exit
+    code is 1 where one is not as it should be, or cannot be followed.
     """
     names = [run_named(store, beginning) for beginning in run_ids]
     checked: list[dict[str, Any]] = []
     for name in names or [run.run_id for run in every_run(store)]:
-        problem = _problem(store, app, name)
-        checked.append({"run_id": name, "whole": problem is None, "problem": problem})
-    bad = [beginning for beginning in checked if not beginning["whole"]]
+        problem, is_whole = _problem(store, app, name)
+        checked.append({"run_id": name, "whole": is_whole, "problem": problem})
+    bad = [one for one in checked if one["problem"] is not None]
+    damaged = sum(not one["whole"] for one in bad)
     if as_json:
-        put_json({"runs": checked, "damaged": len(bad)})
-    for beginning in bad:
-        say(f"run {beginning['run_id']}: {beginning['problem']}")
-    say(f"{len(checked)} runs are read, {len(bad)} of them are damaged")
+        counts = {"damaged": damaged, "unfollowed": len(bad) - damaged}
+        put_json({"runs": checked, **counts})
+    for one in bad:
+        say(f"run {one['run_id']}: {one['problem']}")
+    say(f"{len(checked)} runs are read, {damaged} of them are damaged")
+    if left := len(bad) - damaged:
+        say(f"{left} are whole, and cannot be followed by the agents at --app, which have changed")
     if bad:
         raise click.exceptions.Exit(FAILED)
 
 
-def _problem(store: Journal, app: str | None, run_id: str) -> str | None:
-    """Why a run is not as it should be; None where it is."""
+def _problem(store: Journal, app: str | None, run_id: str) -> tuple[str | None, bool]:
+    """Why a run is not as it should be, None where it is; and whether what is stored is whole."""
+    problem = _damage(store, run_id)
+    if problem is not None or app is None:
+        return problem, problem is None
+    story = story_of(run_id, store.read(run_id))
+    agent = agent_for(app, "" if story is None else story.agent, store, "replay")
+    journal = agent.assembly.required_journal
+    problems = proof_of(journal, agent.spec, run_id).problems
+    changed = unfollowed_problem(journal, agent.spec, run_id) if problems else None
+    return "; ".join(problems) or None, all(one == changed for one in problems)
+
+
+def _damage(store: Journal, run_id: str) -> str | None:
+    """What is not as it was written, as far as that can be seen without an agent."""
     try:
         positions = [entry["position"] for entry in entries_of(store, run_id)]
         for checkpoint in store.checkpoints(run_id):
@@ -106,11 +124,7 @@ def _problem(store: Journal, app: str | None, run_id: str) -> str | None:
         return str(error)
     if story is None or positions != list(range(len(positions))):
         return "entries are missing"
-    if app is None:
-        return None
-    agent = agent_for(app, story.agent, store, "replay")
-    proof = proof_of(agent.assembly.required_journal, agent.spec, run_id)
-    return "; ".join(proof.problems) or None
+    return None
 
 
 @click.command()

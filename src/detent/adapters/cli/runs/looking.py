@@ -29,7 +29,12 @@ from detent.adapters.cli.runs.printing import (
     table,
 )
 from detent.adapters.cli.runs.remote import RemoteHost
-from detent.adapters.cli.runs.stores import every_run, is_driven, run_named
+from detent.adapters.cli.runs.stores import (
+    engine_that_has,
+    every_run,
+    is_driven,
+    run_named,
+)
 from detent.adapters.cli.runs.stores import store_text as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.confirmation.console import argument_label, barred
@@ -92,7 +97,8 @@ def list_runs(
 def _row(run: StoredRun, store: Journal) -> list[str]:
     waits = ", ".join(run.pending)
     if run.status == "running" and not is_driven(store, run.run_id):
-        waits = ", ".join(filter(None, (waits, NOBODY)))
+        engine = engine_that_has(store, run.run_id)  # it may be at work just now: no store knows
+        waits = ", ".join(filter(None, (waits, f"its engine, {engine}" if engine else NOBODY)))
     if run.wake_at is not None:
         waits = ", ".join(filter(None, (waits, f"until {moment(run.wake_at)}")))
     last = age(run.at)

@@ -14,6 +14,7 @@ from attrs import evolve
 from detent.adapters.cli.endings import NOT_FOUND, ending
 from detent.adapters.cli.runs.apps import agents_at
 from detent.adapters.cli.runs.hints import place_words
+from detent.adapters.drivers.loading import engine_of
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.system.processes import has_ended
@@ -116,6 +117,14 @@ def every_run(store: Journal, query: RunQuery | None = None) -> Iterator[StoredR
         if len(page) < PAGE:
             return
         before = page[-1].cursor
+
+
+def engine_that_has(store: Journal, run_id: str) -> str:
+    """The engine whose history drives a run, as far as the store knows; "" where there is none."""
+    try:
+        return engine_of(store, run_id)
+    except JournalError:
+        return ""
 
 
 def is_driven(store: Journal, run_id: str) -> bool:

@@ -83,6 +83,10 @@ class HistoryKeeper(Protocol):
         """
         ...
 
+    async def answer(self) -> None:
+        """Have the engine answer, and nothing else. Raises where it does not."""
+        ...
+
     async def disconnect(self) -> None:
         """Take no more jobs, hear out those at work, and leave the engine."""
         ...

@@ -35,6 +35,7 @@ from detent.adapters.hosts.effects.outcomes import (
 from detent.adapters.hosts.effects.own_rules import MustWaitError, OwnRules
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import versions_of
+from detent.adapters.hosts.legs import leave
 from detent.adapters.hosts.reading import asked
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.errors import StoredDataError
@@ -97,7 +98,7 @@ class Outside:
         self._rules = OwnRules()
         self._kept: dict[str, _Followed] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], str] = {}
 
     @property
     def running(self) -> int:
@@ -106,8 +107,8 @@ class Outside:
 
     def cancel(self) -> None:
         """Cancel what is at work."""
-        for task in self._tasks:
-            task.cancel()
+        for task, run_id in self._tasks.items():
+            leave(run_id, task)
 
     async def drained(self, drain_s: float) -> None:
         """Hear out what is at work for so long, and cancel the rest."""
@@ -241,12 +242,12 @@ class Outside:
         assembly = evolve(parts.assembly, listener=partial(self._channels.tell, run.id))
         own = assembly.performer(parts.spec, assembly.streaming_callback, None)
         performed = nested_performers(parts.spec, own).perform_async(effect)
-        return await self._cancellable(performed)
+        return await self._cancellable(run.id, performed)
 
-    async def _cancellable(self, performed: Coroutine[Any, Any, T]) -> T:
+    async def _cancellable(self, run_id: str, performed: Coroutine[Any, Any, T]) -> T:
         task = asyncio.create_task(performed)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = run_id
+        task.add_done_callback(self._tasks.pop)
         return await task
 
     def _length(self, run_id: str) -> int:

@@ -32,6 +32,7 @@ from detent.adapters.hosts.engines.host import (
     Leg,
     Mode,
 )
+from detent.adapters.hosts.reading import asked
 from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 
@@ -80,6 +81,8 @@ class DBOSHost(EngineHost):
         ImportError: dbos is not installed: ``pip install 'detent[dbos]'``.
         ValueError: the journal has no claims, there is no agent, or SQLite is too old for DBOS.
     """
+
+    engine_name = "DBOS"
 
     def __init__(
         self,
@@ -156,6 +159,10 @@ class DBOSHost(EngineHost):
         if wake.at is not None:
             options["delay_seconds"] = max(0.0, wake.at - self._clock.now())
         await self._client.enqueue_async(options, wake.run_id)
+
+    async def _answer(self) -> None:
+        if self._client is not None:
+            await asked(self._client.check_connection)
 
     async def close(self) -> None:
         """End at the next place where nothing is lost; see `EngineHost.close`.

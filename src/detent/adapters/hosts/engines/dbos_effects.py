@@ -98,6 +98,10 @@ class DBOSEffects:
         """The runs that cannot be followed here, as their agents have changed."""
         return self._follower.changed
 
+    async def answer(self) -> None:
+        """Have the database answer."""
+        await asked(self._client.check_connection)
+
     async def disconnect(self) -> None:
         """Begin nothing more, hear out what is at work for a while, and leave the rest."""
         if self._works:

@@ -16,7 +16,7 @@ from attrs import frozen
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.faults import TELL_S, Faults
-from detent.adapters.hosts.legs import AnyHandle, drive, halt, tell
+from detent.adapters.hosts.legs import AnyHandle, drive, halt, leave, tell
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.telemetry.logs import LOGGER
@@ -63,7 +63,7 @@ class EngineDriving:
         self._reading, self._channels = reading, channels
         self._wake, self._clock = wake, clock
         self._here: dict[str, AsyncInbox] = {}
-        self._tasks: set[asyncio.Task[float | None]] = set()
+        self._tasks: dict[asyncio.Task[float | None], str] = {}
         self.is_halted = False
         self.looks, self.faults = looks, Faults(clock)
 
@@ -137,8 +137,8 @@ class EngineDriving:
             return None
         inbox = self._here[run_id] = AsyncInbox()
         task = asyncio.create_task(self._driven(run, inbox), name=f"detent run {run_id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = run_id
+        task.add_done_callback(self._tasks.pop)
         # RULE: what the engine thinks of a worker ends no leg. One that slept has lost its run to
         # another, perhaps, and is to tell that one what it knows; it finds out by the journal.
         return await asyncio.shield(task)
@@ -197,5 +197,5 @@ class EngineDriving:
 
     def cancel(self) -> None:
         """Cancel what is at work. What is known of it is recorded."""
-        for task in self._tasks:
-            task.cancel()
+        for task, run_id in self._tasks.items():
+            leave(run_id, task)

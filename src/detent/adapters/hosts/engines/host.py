@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
@@ -14,6 +14,7 @@ from detent.adapters.hosts.effects.driving import EffectsDriving, EveryRun, Hist
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
+from detent.adapters.hosts.engines.reach import Reach
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.people import People, Spoken
@@ -102,10 +103,14 @@ class EngineHost(StoredHost):
         if mode not in {"legs", "effects"}:
             raise ValueError(f'\'mode\' is "legs" or "effects", got {mode!r}')
         self._mode: Mode = mode
+        self._history = self.engine_name if mode == "effects" else ""
         self._works, self._running = works, running
         self._look_s, self._drain_s = look_s, drain_s
         self._looking: asyncio.Task[None] | None = None
+        self._reach: Reach | None = None
 
+    engine_name: ClassVar[str]
+    """What people call the engine."""
     _way: EngineDriving | EffectsDriving
 
     async def _open(self, finder: Finder) -> EngineDriving | EffectsDriving:
@@ -123,6 +128,10 @@ class EngineHost(StoredHost):
         look = self._way.look if self._works else looks.reached
         looking = looks.for_ever(look, self._reading.sweep(self._clock, faults).look)
         self._looking = asyncio.create_task(looking, name="detent host")
+        ask = self._answer if self._mode == "legs" else self._effects.answer
+        fault = EngineUnavailableError.__name__
+        self._reach = reach = Reach(self.engine_name, ask, self._look_s, fault)
+        self._reaching = asyncio.create_task(reach.for_ever(), name="detent engine")
         return self._way
 
     async def _open_effects(self, looks: Looks) -> EffectsDriving:
@@ -157,6 +166,10 @@ class EngineHost(StoredHost):
         """Have the engine give a run to a worker."""
 
     @abstractmethod
+    async def _answer(self) -> None:
+        """Have the engine answer, and nothing else. Raises where it does not."""
+
+    @abstractmethod
     async def _disconnect(self) -> None:
         """Take no more runs, and leave the engine."""
 
@@ -168,6 +181,8 @@ class EngineHost(StoredHost):
         if not self._is_open:
             return
         self._is_open, self._was_at_work = False, self._way.running > 0
+        if self._reach is not None:
+            await self._reach.end(self._reaching)
         await self._way.halt(self._drain_s)
         if self._looking is not None:
             await self._looking
@@ -178,8 +193,13 @@ class EngineHost(StoredHost):
         self._way.cancel()
 
     def health(self) -> HostHealth:
-        """How it is. What waits for a place waits in the engine, and is not counted here."""
+        """How it is. What waits for a place waits in the engine, and is not counted here.
+
+        An engine that does not answer is among the faults, by its name. The host is as ready as
+        before: what is begun and decided is in the store, and goes on once the engine is back.
+        """
         driving = self._way
         is_ready = self._is_open and driving.looks.are_recent
-        faults = {**self._reading.unreadable.texts(), **driving.texts()}
+        away = {} if self._reach is None else self._reach.texts()
+        faults = {**self._reading.unreadable.texts(), **driving.texts(), **away}
         return HostHealth(is_ready, driving.running, 0, faults)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 LEGS = "/detent/leg/send"
 """Where the ingress takes a call that nobody waits for."""
 
+HEALTH = "/restate/health"
+"""Where the ingress says that it takes calls."""
+
 
 class RestateHost(EngineHost):
     """Runs whose legs are calls of a service of Restate: ``async with RestateHost(…)``.
@@ -49,6 +52,8 @@ class RestateHost(EngineHost):
         ImportError: restate-sdk is not installed: ``pip install 'detent[restate]'``.
         ValueError: the journal has no claims, or there is no agent.
     """
+
+    engine_name = "Restate"
 
     def __init__(
         self,
@@ -122,6 +127,10 @@ class RestateHost(EngineHost):
             json=wake.run_id,
         )
         response.raise_for_status()
+
+    async def _answer(self) -> None:
+        assert self._client is not None  # noqa: S101 - it is open
+        (await self._client.get(f"{self._ingress}{HEALTH}")).raise_for_status()
 
     async def _disconnect(self) -> None:
         if self._serving is not None:

@@ -61,6 +61,8 @@ class TemporalHost(EngineHost):
         ValueError: the journal has no claims, there is no agent, or no such mode.
     """
 
+    engine_name = "Temporal"
+
     def __init__(
         self,
         agents: Mapping[str, Agent[Any, Any]],
@@ -138,6 +140,11 @@ class TemporalHost(EngineHost):
             start_signal=WAKE,
             request_eager_start=False,
         )
+
+    async def _answer(self) -> None:
+        from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
+
+        await self._client.workflow_service.get_system_info(GetSystemInfoRequest())
 
     async def close(self) -> None:
         """End at the next place where nothing is lost; see `EngineHost.close`."""

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from temporalio import activity
+from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
 from temporalio.client import (
     Client,
     WorkflowUpdateFailedError,
@@ -84,6 +85,10 @@ class TemporalEffects:
             max_heartbeat_throttle_interval=timedelta(seconds=self._beat_s / BEATS),
         )
         self._serving = asyncio.create_task(self._worker.run(), name="detent temporal worker")
+
+    async def answer(self) -> None:
+        """By the call with which each client begins."""
+        await self._client.workflow_service.get_system_info(GetSystemInfoRequest())
 
     async def disconnect(self) -> None:
         """Hear out what is at work for a while, and leave."""
