@@ -74,7 +74,8 @@ class Runs(Generic[S]):
 
         Raises:
             JournalError: they cannot be read.
-            ValueError: `limit` is below 1, or `before` is no place in a list.
+            ValueError: `status` is none of these, `limit` is below 1, or `before` is no place
+                in a list.
         """
         return self.journal.runs(RunQuery(status, agent, thread_id, before, limit, label=label))
 
