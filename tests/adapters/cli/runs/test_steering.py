@@ -16,6 +16,7 @@ from detent.adapters.cli.endings import REFUSED
 from detent.journals import Runs
 from detent.models import ModelFailure
 from tests.adapters.cli.runs.clerks import (
+    OWN,
     PAY,
     app,
     begin,
@@ -44,7 +45,7 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "ada")
 
     waits = call("resume", "order-1", "--app", the_app, code=3).output
-    assert "it waits for a human: pay; see detent runs pending order-1" in waits
+    assert f"it waits for a human: pay; see {OWN} runs pending order-1" in waits
     refused = call("decide", "order-1", "--confirm", "--app", the_app, code=REFUSED).output
     (asked,) = document("pending", "order-1", "--app", the_app)["pending"]
     assert f"if it is about this, say so: --digest {asked['digest'][:12]}" in refused
@@ -54,7 +55,7 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"--digest {asked['digest'][:7]} is too short: 8 characters say" in told
     decided = call("decide", "order-1", "--confirm", *seen, "--app", the_app).output
     assert "digest" not in decided
-    assert f"or by detent runs resume order-1 --app {the_app}; 0 calls still wait" in decided
+    assert f"or by {OWN} runs resume order-1 --app {the_app}; 0 calls still wait" in decided
     assert document("show", "order-1")["turns"][0]["calls"][1]["said"] == ["confirmed by ada"]
     ended = document("resume", "order-1", "--app", the_app)
 
@@ -72,11 +73,11 @@ def test_a_model_that_gives_no_answer_is_asked_again_by_the_command_that_is_name
     call("decide", "order-1", "--confirm", "--unseen", "--app", the_app)
     told = call("resume", "order-1", "--app", the_app, code=1).stderr
     assert "500: no" in told
-    assert f"to ask the model again:\n  detent runs resume order-1 --app {the_app}\n" in told
+    assert f"to ask the model again:\n  {OWN} runs resume order-1 --app {the_app}\n" in told
 
     words = shlex.split(told.splitlines()[-1])
     app(monkeypatch, said(text="Paid."))
-    assert "Paid." in call(*words[2:]).stdout
+    assert "Paid." in call(*words[4:]).stdout
 
 
 def test_a_yes_is_to_the_question_that_was_seen(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from detent.adapters.cli.endings import NOT_FOUND, ending
 from detent.adapters.cli.runs.apps import agents_at
-from detent.adapters.cli.runs.hints import place_words
+from detent.adapters.cli.runs.hints import place_words, runs_command
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.system.processes import has_ended
@@ -93,7 +93,7 @@ def run_named(store: Journal, beginning: str) -> str:
         return found[0]
     if not found:
         text = f"there is no run {beginning!r} in {store_text(store)}; "
-        text += f"detent runs list{place_words()} shows those"
+        text += f"{runs_command('list')} shows those"
         if not place_words():
             text += "; those of a program of yours: --app MODULE:NAME, or --store FILE"
         raise ending(text, NOT_FOUND)
