@@ -277,6 +277,8 @@ def test_fork_replay_and_diff(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
     the_app = app(monkeypatch, said(text="Bye."))
     made = document("fork", "talk-1", "--message", "And now?", "--app", the_app)["run_id"]
     assert document("show", made)["status"] == "running"
+    beyond = call("fork", "talk-1", "--at", "999", "--app", the_app, code=1).stderr
+    assert "entries, and not 999" in beyond
     assert call("fork", "talk-1", "--new-id", "copy", "--app", the_app).stdout == "copy\n"
     ended = document(
         "fork", "talk-1", "--message", "More?", "--run", "--new-id", "more", "--app", the_app
