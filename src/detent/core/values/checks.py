@@ -41,8 +41,10 @@ def number(least: float, *, is_whole: bool = False, or_none: bool = False) -> Ch
     return check
 
 
-def meant(name: str, names: Iterable[str]) -> str:
+def meant(name: str, names: Iterable[str], likeness: float = 0.6) -> str:
     """The end of a sentence about a name that is none of `names`: which of them is near it.
+
+    Of names without meaning a greater `likeness` is to be asked for, up to 1.
 
     >>> meant("wating", ["waiting", "done"])
     "; did you mean 'waiting'?"
@@ -51,7 +53,7 @@ def meant(name: str, names: Iterable[str]) -> str:
     """
     from difflib import get_close_matches  # only for a mistake
 
-    close = get_close_matches(name, [*names], n=1)
+    close = get_close_matches(name, [*names], n=1, cutoff=likeness)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

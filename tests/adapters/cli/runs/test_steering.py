@@ -238,8 +238,12 @@ def test_a_run_that_waits_or_fails_says_so_by_its_code(
         encoding="utf-8",
     )
     words = ["runs", "resume", "mine", "--app", "an_app"]
-    done = subprocess.run([sys.executable, "-m", "detent", *words], check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "detent", *words], check=False, capture_output=True, text=True
+    )
     assert done.returncode == 6
+    assert "with --wait SECONDS" in done.stderr
+    assert "wait=seconds" not in done.stderr
     handle.result(raises=False)
 
 
@@ -277,7 +281,7 @@ def test_fork_replay_and_diff(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
     the_app = app(monkeypatch, said(text="Bye."))
     made = document("fork", "talk-1", "--message", "And now?", "--app", the_app)["run_id"]
     assert document("show", made)["status"] == "running"
-    beyond = call("fork", "talk-1", "--at", "999", "--app", the_app, code=1).stderr
+    beyond = call("fork", "talk-1", "--at", "999", "--app", the_app, code=2).stderr
     assert "entries, and not 999" in beyond
     assert call("fork", "talk-1", "--new-id", "copy", "--app", the_app).stdout == "copy\n"
     ended = document(
@@ -332,6 +336,21 @@ def test_a_call_that_does_not_wait_is_told_with_those_that_do(
     call("decide", "order-1", "pay", "--reject", *tail)
     told = call("decide", "order-1", "refund", "--reject", *tail, code=REFUSED).output
     assert "there wait" not in told
+
+
+def test_a_function_that_makes_agents_is_named_where_no_name_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as its name says that it does; else it is said how one is named."""
+    monkeypatch.chdir(tmp_path)
+    text = "from detent import Agent\nclass Gardener: pass\ndef make_agent(): raise OSError\n"
+    (tmp_path / "garden.py").write_text(text, encoding="utf-8")
+    (tmp_path / "empty_bed.py").write_text("def dig_agent(bed): ...\n", encoding="utf-8")
+
+    told = call("replay", "order-1", "--app", "garden", code=2).stderr
+    assert "did you mean garden:make_agent?" in " ".join(told.replace("│", " ").split())
+    told = call("replay", "order-1", "--app", "empty_bed", code=2).stderr
+    assert "name what is its agent, or makes one: empty_bed:NAME" in " ".join(told.split())
 
 
 def test_an_agent_that_is_not_there_is_told_with_those_that_are(
