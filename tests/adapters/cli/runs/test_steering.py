@@ -315,11 +315,15 @@ def test_more_is_said_without_code(path: str, monkeypatch: pytest.MonkeyPatch) -
         "run_id": "order-1",
         "entries": length + 1,
     }
-    assert document("show", "order-1")["notes"][-2:] == ["said: in euros", "said: today"]
+    (turn,) = document("show", "order-1")["turns"]
+    assert turn["notes"] == ["said: in euros", "said: today"]
 
     the_app = app(monkeypatch, said(text="Paid."))
     call("decide", "order-1", "--confirm", "--unseen", "--app", the_app)
     assert document("resume", "order-1", "--app", the_app)["text"] == "Paid."
+    rows = [row.strip() for row in call("show", "order-1").stdout.splitlines()]
+    (last,) = (place for place, row in enumerate(rows) if row.startswith("turn 2"))
+    assert rows[last - 2 : last] == ["said: in euros", "said: today"]
     store = SQLiteJournal(path)
     messages = Runs(store, clerk(store).spec).at("order-1").messages
     assert [one.text for one in messages][-3:] == ["in euros", "today", "Paid."]
