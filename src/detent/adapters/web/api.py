@@ -207,12 +207,13 @@ def _query(request: Request, *names: str) -> Mapping[str, str]:
 
 
 def _page(query: Mapping[str, str]) -> dict[str, Any]:
-    """Which page is asked for."""
+    """Which page is asked for, and of which runs."""
+    named = {name: query[name] for name in query.keys() - PAGING}
     limit = _whole("limit", query.get("limit", "50"))
     before = read_json(query["before"]) if "before" in query else None
     if before is not None and not isinstance(before, list):
         raise ValueError("before is the `next` of a page, as JSON: [time, id]")
-    return {"limit": min(limit, LIMIT_MAX), "before": before}
+    return {**named, "limit": min(limit, LIMIT_MAX), "before": before}
 
 
 def _whole(name: str, text: str) -> int:
@@ -263,8 +264,8 @@ def _of_health(content: dict[str, Any]) -> Response:
 async def runs(request: Request) -> Response:
     """A page of runs, the one last written to first."""
     query = _query(request, "status", "agent", "thread_id", "label", *PAGING)
-    page, named = _page(query), {name: query[name] for name in query.keys() - PAGING}
-    found = await host_of(request).runs(**named, **page)
+    page = _page(query)
+    found = await host_of(request).runs(**page)
     following = found[-1].cursor if len(found) == page["limit"] else None
     return json_response({"runs": [asdict(listed) for listed in found], "next": following})
 
@@ -272,8 +273,7 @@ async def runs(request: Request) -> Response:
 async def pending(request: Request) -> Response:
     """The questions of a page of runs."""
     query = _query(request, "agent", "thread_id", *PAGING)
-    named = {name: query[name] for name in query.keys() - PAGING}
-    found = await host_of(request).pending(**named, **_page(query))
+    found = await host_of(request).pending(**_page(query))
     following = found[-1].cursor if found else None
     return json_response({"pending": [question.to_dict() for question in found], "next": following})
 

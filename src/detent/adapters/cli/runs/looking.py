@@ -144,18 +144,18 @@ def pending(
                 raise
             say(f"{each} is left out: {error}")
     _put_pending(found, store, outdated, as_json=as_json)
-    for left in [] if as_json else _left_alone(store, ids if run_id else None, limit):
+    for left in [] if as_json else _left_alone(store, ids if run_id else [None], limit):
         way = _way_to_go_on(left) if app is None else runs_command("resume", left.run_id)
         say(f"Run {left.run_id} asks nothing, and waits for {NOBODY}: {way}")
 
 
-def _left_alone(store: Journal, ids: Sequence[str] | None, limit: int) -> list[StoredRun]:
-    """The runs, of these or all, whose process has ended in the middle, and which ask nothing."""
+def _left_alone(store: Journal, ids: Sequence[str | None], limit: int) -> list[StoredRun]:
+    """Runs that ask nothing and whose process has ended in the middle: these, or any (None)."""
     if isinstance(store, RemoteHost):  # it goes on with them by itself
         return []
     found = (
         run
-        for name in ids or [None]
+        for name in ids
         for run in every_run(store, RunQuery("running", run_id=name))
         if not run.pending and not is_driven(store, run.run_id)
     )
