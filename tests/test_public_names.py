@@ -172,6 +172,17 @@ def test_a_name_that_another_door_has_is_told_with_that_door() -> None:
         _ = vars(detent.models)["__getattr__"]("Agent")
 
 
+def test_a_misspelt_name_is_told_with_the_one_that_was_meant() -> None:
+    """Not a module that is asked for as a name before its file is looked for."""
+    with pytest.raises(ImportError, match=r"from 'detent'; did you mean 'SQLiteJournal'\?$"):
+        exec("from detent import SqliteJournal", {})  # noqa: S102 - a line of ours
+    with pytest.raises(AttributeError, match=r"did you mean 'SQLiteJournal'\?$"):
+        _ = vars(detent)["__getattr__"]("SqliteJournal")
+    for name in ("machine", "exports", "approvals"):
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}'$"):
+            _ = vars(detent)["__getattr__"](name)
+
+
 def test_a_name_that_there_is_not_is_no_attribute_of_a_door() -> None:
     """Whoever looks whether there is one, such as `inspect`, is told by the usual error."""
     assert not hasattr(detent, "Journal")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 
 SUBJECTS = (
     *("models", "approvals", "journals", "machine", "telemetry", "testing"),
@@ -54,13 +55,27 @@ def _is_import(caller: Mapping[str, object]) -> bool:
     return caller.get("__name__") == "importlib._bootstrap"
 
 
+def _may_be_misspelt(door: str, name: str) -> bool:
+    """RULE: to import a module asks for it as a name first, and only then looks for its file."""
+    return not name.startswith("_") and (door != DOORS[0] or find_spec(f"{door}.{name}") is None)
+
+
+def _public_names() -> list[str]:
+    return [name for home in DOORS for name in import_module(home).__all__]
+
+
 def _unknown(door: str, name: str, *, is_imported: bool) -> Exception:
     """The error of a name that `door` has not, with the door that has it."""
     text = f"module {door!r} has no attribute {name!r}"
     homes = (home for home in DOORS if home != door and name in import_module(home).__all__)
     home = None if name.startswith("_") else next(homes, None)
     if home is None:
-        return AttributeError(text)
+        from detent.core.values.checks import meant  # only for a mistake
+
+        near = meant(name, _public_names(), 0.8) if _may_be_misspelt(door, name) else ""
+        if near and is_imported:
+            return ImportError(f"cannot import name {name!r} from {door!r}{near}", name=door)
+        return AttributeError(f"{text}{near}")
     if is_imported:
         return ImportError(
             f"cannot import name {name!r} from {door!r}: from {home} import {name}", name=door

@@ -71,6 +71,7 @@ class RunBusyError(DetentError):
     Attributes:
         run_id: the run.
         owner: who drives it; None when its owner is not known any more.
+        driven: the sentence that it is driven, and by whom; what to do depends on who is told.
         since: since when, in seconds since 1970.
         until: up to when it has said that it will, unless it renews that.
     """
@@ -81,8 +82,9 @@ class RunBusyError(DetentError):
         who = "another process"
         if owner is not None:  # of the host its name, without what tells one start from the next
             who = f"process {owner.pid} on {owner.host.partition(' ')[0]}"
+        self.driven = f"run {run_id!r} is driven by {who}"
         super().__init__(
-            f"run {run_id!r} is driven by {who}: wait for it with resume(…, wait=seconds), or, if "
+            f"{self.driven}: wait for it with resume(…, wait=seconds), or, if "
             "it will not come back, take the run with resume(…, take_over=True); what people say "
             "needs neither, decide and cancel reach whoever drives it"
         )

@@ -340,7 +340,8 @@ class Host(Protocol):
 
         Raises:
             JournalError: they cannot be read.
-            ValueError: `limit` is below 1, or `before` is no place in a list.
+            ValueError: `status` is none of `STATUSES`, `limit` is below 1, or `before` is no
+                place in a list.
         """
         ...
 

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
+from detent.core.values.checks import meant
+
 Cursor: TypeAlias = tuple[float, str]
 """Where a run stands in a list: its time and its id. A list gives the greatest first."""
 
@@ -88,6 +90,13 @@ STATUSES = ("running", "waiting", "failed", "cancelled", "done", "damaged")
 """How far a run in a list may have come; what is damaged, its store says."""
 
 
+def _is_status(query: RunQuery, at: object, status: str | None) -> None:
+    # An unknown one fits no run: a list that is empty looks as if nobody waited.
+    if status is not None and status not in STATUSES:
+        hint = meant(status, STATUSES)
+        raise ValueError(f"status must be one of {', '.join(STATUSES)}, got {status!r:.80}{hint}")
+
+
 def _is_limit(query: RunQuery, at: object, limit: int | None) -> None:
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
@@ -111,10 +120,11 @@ class RunQuery:
         label: one of the labels of what they have read.
 
     Raises:
-        ValueError: `limit` is below 1, or `before` is no place in a list.
+        ValueError: `status` is none of `STATUSES`, `limit` is below 1, or `before` is no place in
+            a list.
     """
 
-    status: str | None = None
+    status: str | None = field(default=None, validator=_is_status)
     agent: str | None = None
     thread_id: str | None = None
     before: Cursor | None = field(default=None, converter=_cursor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,7 @@ from detent import (
     tool,
 )
 from detent.adapters.confirmation.rules import Rules
+from detent.adapters.system.program import program
 from detent.approvals import (
     Ask,
     DecisionRefusedError,
@@ -688,6 +690,6 @@ def test_what_is_raised_where_a_run_waits_names_the_command_that_shows_it() -> N
             agent.run("Pay.", run_id="my run")
         return str(raised.value)
 
-    command = "detent runs pending 'my run' --app MODULE:NAME"
+    command = f"{shlex.join(program())} runs pending 'my run' --app MODULE:NAME"
     assert command in told(MemoryJournal())
     assert command not in told(None)

@@ -194,3 +194,12 @@ def test_pages_of_runs_follow_each_other() -> None:
 
     assert [run.run_id for run in (*first, *second, *third)] == [f"r{n}" for n in range(6, -1, -1)]
     assert runs.list("running") == []
+
+
+def test_a_status_that_there_is_not_is_refused() -> None:
+    """A list that is empty would say that nobody waits."""
+    journal = MemoryJournal()
+    runs = Runs(journal, clerk("hi", journal=journal).spec)
+    told = "status must be one of running, waiting, .*, got 'wating'; did you mean 'waiting'?"
+    with pytest.raises(ValueError, match=told):
+        runs.list("wating")

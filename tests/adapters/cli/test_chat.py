@@ -48,6 +48,31 @@ def test_a_conversation_is_gone_on_with(folder: Path, model: Model) -> None:
     assert len(runs) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "told", "is_new"),
+    [
+        ("tea-2026", "", False),
+        ("tea-2", "Going on with conversation tea-2026.", False),
+        ("tea-2027", "A new conversation, 'tea-2027'; did you mean 'tea-2026'?", True),
+        ("m", "A new conversation, 'm'; did you mean one of milk-b, milk-a?", True),
+        ("cocoa", "A new conversation, 'cocoa'.", True),
+    ],
+)
+def test_a_conversation_is_named_by_its_beginning(
+    folder: Path, model: Model, name: str, told: str, *, is_new: bool
+) -> None:
+    """One that is begun by a name is never begun silently: another may have been meant."""
+    options = model([TEA, TEA, TEA, MILK])
+    for known in ("milk-a", "milk-b", "tea-2026"):
+        CliRunner().invoke(main, ["chat", "--thread", known, *options], input="Tea?\n\n")
+    result = CliRunner().invoke(main, ["chat", "--thread", name, *options], input="And?\n\n")
+
+    assert told in result.output
+    assert ("A new conversation" in result.output, result.exit_code) == (is_new, 0)
+    threads = {run.thread_id for run in SQLiteJournal(folder / "state" / "runs.db").runs()}
+    assert len(threads) == 3 + is_new
+
+
 def test_a_program_reads_each_answer_as_json(folder: Path, model: Model) -> None:
     """A line for each on standard output, and nothing else there."""
     result = CliRunner().invoke(

@@ -22,9 +22,9 @@ from rich.console import Console
 
 from detent import SQLiteJournal
 from detent.adapters.cli.main import main
-from detent.adapters.cli.program import program
 from detent.adapters.cli.show import progress_bar
 from detent.adapters.providers.registry import PROVIDERS
+from detent.adapters.system.program import program
 from tests.adapters.providers.http.fake_server import Play, serving
 
 Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]

@@ -104,6 +104,17 @@ def test_how_to_go_on_is_said_by_what_the_run_does_not_know(begun: Path) -> None
     assert hint == ["--resume", run_id, "--json", "--base-url", "http://127.0.0.1:9/v1"]
 
 
+def test_what_a_run_that_has_ended_does_not_use_is_said(begun: Path) -> None:
+    """It shows its answer, and no other model is asked."""
+    invoked("run", "--resume", "last", "--yes")
+
+    shown = invoked("run", "--resume", "last", "--yes", "--model", "openai:other")
+
+    assert "--model openai:other is left aside: run " in shown
+    assert "has ended, and nothing is asked any more" in shown
+    assert "is left aside" not in invoked("run", "--resume", "last", "--yes")
+
+
 def test_a_key_in_a_url_is_not_kept_with_the_run(folder: Path, model: Model) -> None:
     """What goes on without it says so; with it, the server is the one of the run."""
     *named, server = model([NO_ANSWER, *SCRIPT])

@@ -149,9 +149,13 @@ def test_a_fork_goes_on_in_the_journal(runs: Runs[Any]) -> None:
     assert runs.replay(direct.run_id).messages == direct.messages
 
 
-def test_a_fork_of_more_than_there_is_has_all(runs: Runs[Any]) -> None:
-    """And one of nothing has the start."""
-    assert runs.fork("r", 99).messages == tuple(runs.at("r").messages)
+def test_a_fork_of_more_than_there_is_is_refused(runs: Runs[Any]) -> None:
+    """It would be another one than was meant. One of nothing has the start, and one of all, all."""
+    has = len([*runs.journal.read("r")])
+    told = f"run 'r' has {has} entries, and not {has + 1}"
+    with pytest.raises(ValueError, match=told):
+        runs.fork("r", has + 1)
+    assert runs.fork("r", has).messages == tuple(runs.at("r").messages)
     assert runs.fork("r", 0).messages == tuple(runs.at("r", 1).messages)
 
 

@@ -88,6 +88,28 @@ def test_entries_come_from_where_one_stands() -> None:
     assert "s3cret-value" not in whole + more
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("runs?stauts=waiting", "got 'stauts'; did you mean 'status'?"),
+        ("runs?status=wating", "got 'wating'; did you mean 'waiting'?"),
+        ("runs?status=", "status must be one of running, waiting, failed"),
+        ("pending?status=done", "expected no more than agent, thread_id, limit, before"),
+        ("entries/clerk?before=2", "expected no more than after, got 'before'"),
+        ("watch/clerk?aftre=2", "got 'aftre'; did you mean 'after'?"),
+    ],
+)
+def test_a_query_says_nothing_that_is_not_known(asked: str, told: str) -> None:
+    """A filter that is left out in silence lists what nobody has asked for."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get(f"/api/{asked}")
+
+    answer = visited(visit)
+    assert (answer.status_code, answer.json()["error"]["why"]) == (400, "invalid")
+    assert told in answer.json()["error"]["text"]
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_who_has_not_shown_who_they_are_is_told_nothing(path: str) -> None:
     """A token is said with each request: the session of a browser does not count here."""

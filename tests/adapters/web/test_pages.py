@@ -523,6 +523,17 @@ def test_what_is_not_there_is_said_so() -> None:
     assert asyncio.run(visit()) == [404, 404, 409, 404]
 
 
+def test_a_status_that_there_is_not_is_said() -> None:
+    """No run is like that, and yet the list would not be true."""
+
+    async def visit() -> httpx.Response:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            return await client.get("/runs?status=wating")
+
+    answer = asyncio.run(visit())
+    assert (answer.status_code, "did you mean &#39;waiting&#39;?" in answer.text) == (400, True)
+
+
 def test_lists_of_runs_are_paged_and_filtered() -> None:
     """By status, agent and thread; the next page begins behind the last run of this one."""
 

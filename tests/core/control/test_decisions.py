@@ -71,6 +71,17 @@ def test_a_decision_about_an_unknown_call_is_told_what_waits() -> None:
     assert other.failure().why == "unknown_call"
 
 
+def test_a_decision_with_the_digest_of_another_question_is_told_so() -> None:
+    """A call of that tool waits: that none does would not be true."""
+    other = ToolExecutionDecision("pay", execute=True, digest="123")
+
+    assert match_decision(SPEC, RUN, other, 1.0).failure() == Refusal(
+        "wrong_digest",
+        "the digest '123' is not that of a call of 'pay' that waits in run 'r': make the decision "
+        "of a call of agent.pending('r')",
+    )
+
+
 def test_a_decision_is_about_one_call() -> None:
     """The other one still waits; decisions go through JSON as well."""
     sent = json.loads(json.dumps(FIRST.confirm(by="Dora").to_dict()))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from attrs import field, frozen
 
-from detent.core.values.checks import names_told, number, of_kind
+from detent.core.values.checks import meant, names_told, number, of_kind
 
 
 @names_told
@@ -57,3 +57,9 @@ def test_an_option_that_there_is_not_is_told(name: str, meant: str) -> None:
         Order(**{name: 1})  # type: ignore[arg-type]  # the mistake
     names = "item, note, count, price, change"
     assert str(told.value) == f"Order has no option {name!r}; {meant} has {names}"
+
+
+def test_a_name_that_is_near_is_meant() -> None:
+    """One that is not is no guess."""
+    assert meant("wating", iter(("waiting", "done"))) == "; did you mean 'waiting'?"
+    assert not meant("gone", ("waiting", "failed"))

@@ -20,10 +20,11 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.endings import NOT_FOUND, WAITING, ending
 from detent.adapters.cli.folder import Research
 from detent.adapters.cli.folder_agent import own_runs
-from detent.adapters.cli.runs.stores import LAST, every_run
+from detent.adapters.cli.runs.stores import LAST, NAMED, every_run
 from detent.adapters.cli.settings import Settings, kept_settings
 from detent.adapters.cli.show import Show, outcome, put
 from detent.core.chat.messages import ChatRole
+from detent.core.values.checks import meant
 from detent.ports.confirmation import HITLBreakpointException
 from detent.ports.listing import RunQuery
 from detent.ports.results import AgentResult
@@ -112,14 +113,30 @@ class Conversation:
         return journal.runs(RunQuery(thread_id=self.thread_id, limit=1))
 
 
-def thread_named(name: str) -> str:
-    """The conversation that is meant: by its name, or the newest.
+def thread_named(console: Console, name: str) -> str:
+    """The conversation that is meant: by its name, by the beginning of it, or the newest.
+
+    RULE: a name that is new begins a conversation, and never silently: its model knows nothing of
+    what was said in the one that was meant, and answers all the same.
 
     Raises:
         ClickException: the newest is meant, and there is none.
     """
-    if name != LAST:
+    if name == LAST:
+        return _newest_thread()
+    if own_runs().runs(RunQuery(thread_id=name, limit=1)):
         return name
+    known = [*dict.fromkeys(_threads())]
+    found = [thread for thread in known if thread.startswith(name)]
+    if len(found) == 1:
+        put(console, f"Going on with conversation {found[0]}.", "dim")
+        return found[0]
+    hint = f"; did you mean one of {', '.join(found[:NAMED])}?" if found else meant(name, known)
+    put(console, f"A new conversation, {name!r}{hint or '.'}", "yellow")
+    return name
+
+
+def _newest_thread() -> str:
     if (newest := next(_threads(), None)) is None:
         raise ending("there is no conversation to go on with: none has been begun here", NOT_FOUND)
     return newest

@@ -32,6 +32,13 @@ CODES: tuple[tuple[type[Exception], int], ...] = (
 """The code of each error; the first that fits counts."""
 
 
+BUSY_WAY = (
+    "wait until it is over; detent runs resume can wait for it with --wait SECONDS, or, if it will "
+    "not come back, take the run with --take-over"
+)
+"""What is to be done about a run that is driven elsewhere."""
+
+
 def ending(text: str, code: int = FAILED) -> click.ClickException:
     """An error that ends the program with a code. What it quotes steers no terminal."""
 
@@ -42,10 +49,9 @@ def ending(text: str, code: int = FAILED) -> click.ClickException:
 
 
 def told_of(error: Exception) -> click.ClickException:
-    """The same of an error, with its code."""
-    return ending(
-        str(error), next((code for kind, code in CODES if isinstance(error, kind)), FAILED)
-    )
+    """The same of an error, with its code, and with what is to be done at a command line."""
+    text = f"{error.driven}: {BUSY_WAY}" if isinstance(error, RunBusyError) else str(error)
+    return ending(text, next((code for kind, code in CODES if isinstance(error, kind)), FAILED))
 
 
 class CodedCommand(click.Command):

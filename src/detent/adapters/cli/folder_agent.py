@@ -24,7 +24,6 @@ from detent.adapters.cli.folder import (
     folder_tools,
     told_before,
 )
-from detent.adapters.cli.program import program
 from detent.adapters.cli.settings import Settings, typed_words
 from detent.adapters.cli.show import progress_bar, put
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
@@ -33,6 +32,7 @@ from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
+from detent.adapters.system.program import program
 from detent.adapters.system.snapshot_files import OWN_FOLDER
 from detent.core.control.hooks import before_model, before_tool
 from detent.core.errors import DetentError

@@ -87,7 +87,8 @@ main.add_command(acp)
     "--thread",
     metavar="NAME",
     shell_complete=thread_names,
-    help="Go on with a conversation, or with the newest, by the word last; or begin one by a name.",
+    help="Go on with a conversation, by the beginning of its name, or with the newest, by the word "
+    "last; or begin one by a name.",
 )
 @click.option("--ask", "guarded", is_flag=True, help="Ask before any tool runs, not files alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print each answer as a line of JSON.")
@@ -106,7 +107,7 @@ def chat(  # noqa: PLR0917 - click passes each by name
     terminal to ask at, 6 where another process is at work on the conversation, 130 for Ctrl-C.
     """
     console = Console(stderr=as_json)
-    thread = thread_named(thread) if thread else secrets.token_hex(4)
+    thread = thread_named(console, thread) if thread else secrets.token_hex(4)
     kept = kept_of_thread(thread)
     settings = settings_for(console, kept, f"conversation {thread}", OTHER_FOLDER)
     going_on = going_on_command("chat", "--thread", thread, kept=kept)

@@ -29,11 +29,11 @@ from detent.adapters.cli.folder_agent import (
     ready_generator,
     stoppable,
 )
-from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.stores import LAST, run_named
 from detent.adapters.cli.settings import MAX_STEPS, Settings, kept_settings, settings_for
 from detent.adapters.cli.show import Show, outcome, put, summary
 from detent.adapters.stories.entries import messages_in, text_in
+from detent.adapters.system.program import program
 from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply

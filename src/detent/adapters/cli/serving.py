@@ -18,13 +18,13 @@ import click
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.endings import INTERRUPTED, CodedCommand
 from detent.adapters.cli.hosting import ENGINES, host_of
-from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.apps import agents_by_name
 from detent.adapters.cli.runs.stores import FORMS, store_at
 from detent.adapters.hosts.signals import serve_until_signal
 from detent.adapters.hosts.stored import StoredHost
 from detent.adapters.providers.http.endpoints import without_secrets
 from detent.adapters.system.installation import install_command
+from detent.adapters.system.program import program
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:

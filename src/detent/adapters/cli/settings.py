@@ -131,8 +131,10 @@ def settings_for(
         raise click.UsageError(f"{text}; {instead}")
     if "guarded" in changed:  # its calls were judged by another rule than they would be now
         raise click.UsageError(f"{subject} was begun without --ask: leave that out; {instead}")
-    for name in changed if asks else [name for name in changed if name == "output"]:
-        put(console, _change(name, typed, kept), "yellow")
+    for name in changed:
+        is_used = asks or name == "output"
+        text = _change(name, typed, kept) if is_used else _left_aside(name, typed, subject)
+        put(console, text, "yellow")
     chosen = evolve(kept, **{name: getattr(typed, name) for name in said})
     if _provider(chosen) != _provider(kept) and "base_url" not in said:
         chosen = evolve(chosen, base_url=None)  # it is a server of the other provider
@@ -174,6 +176,11 @@ def _change(name: str, typed: Settings, kept: Settings) -> str:
     if not before:
         return f"{now}, without which it was begun"
     return f"{now} in place of {before[-1]}, with which it was begun"
+
+
+def _left_aside(name: str, typed: Settings, subject: str) -> str:
+    now = " ".join(_words(name, getattr(typed, name)))
+    return f"{now} is left aside: {subject} has ended, and nothing is asked any more"
 
 
 def _require_whole(settings: Settings, subject: str) -> None:

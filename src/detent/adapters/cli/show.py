@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from detent.adapters.cli.folder import Research, answer_of
-from detent.adapters.system.terminal import escape_control
+from detent.adapters.system.terminal import Marked, escape_control, spelled
 from detent.core.chat.messages import ToolCallResult
 from detent.core.tools.wording import tool_raised
 from detent.ports.chat import StreamingChunk
@@ -42,7 +42,8 @@ def put(console: Console, text: str, style: str = "", end: str = "\n") -> None:
 
     The one way by which the command line prints.
     """
-    plain = escape_control(text, console.encoding)
+    escaped = text if isinstance(text, Marked) else escape_control(text)
+    plain = spelled(escaped, console.encoding)
     console.print(
         plain, style=style, end=end, markup=False, emoji=False, highlight=False, soft_wrap=True
     )

@@ -24,6 +24,7 @@ from detent.adapters.confirmation.typed_values import (
 )
 from detent.adapters.system.installation import install_command
 from detent.adapters.system.terminal import (
+    Marked,
     columns,
     drop_typed_keys,
     escape_control,
@@ -347,7 +348,7 @@ def _shortened(name: str) -> str:
 
 def barred(
     text: str, before: str = "", *, inside: int = 0, count: Callable[[str], int] = columns
-) -> str:
+) -> Marked:
     """Text for the screen, each row marked and further ones barred: none passes for one of ours.
 
     Also those that a terminal would make of a long line: they end where a word does. A frame, with
@@ -369,7 +370,7 @@ def barred(
         if char != "\n":
             rows[-1] += char
             used += count(char)
-    return before + start + f"\n{start}{BAR}".join(rows)
+    return Marked(before + start + f"\n{start}{BAR}".join(rows))
 
 
 def _last_word(row: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from detent.adapters.system.program import program
 from detent.adapters.system.snapshot_files import save_snapshot
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.machine.due import due
@@ -98,7 +99,8 @@ class Rules:
         # Without it a yes to a call that may have been carried out reads like a first one.
         lost = "".join(f"'{one.tool.name}': {one.trouble}. " for one in stopping if one.trouble)
         # Of the agents that are named there, the command takes the journal as well.
-        shown = f"detent runs pending {shlex.quote(result.run_id)} --app MODULE:NAME"
+        words = (*program(), "runs", "pending", result.run_id, "--app", "MODULE:NAME")
+        shown = shlex.join(words)
         command = f"; at a command line: {shown}" if is_stored else ""
         raise HITLBreakpointException(
             f"Tool execution for {names} requires user confirmation. {lost}"

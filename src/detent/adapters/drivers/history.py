@@ -74,7 +74,8 @@ class Runs(Generic[S]):
 
         Raises:
             JournalError: they cannot be read.
-            ValueError: `limit` is below 1, or `before` is no place in a list.
+            ValueError: `status` is none of these, `limit` is below 1, or `before` is no place
+                in a list.
         """
         return self.journal.runs(RunQuery(status, agent, thread_id, before, limit, label=label))
 
@@ -167,7 +168,8 @@ class Runs(Generic[S]):
             state: values that take the place of the state's.
 
         Raises:
-            ValueError: there are messages, and calls of the model that are not answered yet.
+            ValueError: the run has fewer entries; or there are messages, and calls of the model
+                that are not answered yet.
             StateError: `state` has an unknown key or a value of the wrong type.
             UnstorableError: something in `messages` or `state` cannot be written as JSON.
             RunNotFoundError: there is no such run.
@@ -183,7 +185,10 @@ class Runs(Generic[S]):
         state: Mapping[str, object],
     ) -> Run[S]:
         """The same as a run. Raises as `fork`."""
-        run = without_clearances(self.spec, self.at(run_id, length))
+        found = loaded(self.journal, self.spec, run_id, length)
+        if length is not None and length > found.length:
+            raise ValueError(f"run {run_id!r} has {found.length} entries, and not {length}")
+        run = without_clearances(self.spec, found.run)
         run = rebind(run, self.chance.new_id(), self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):

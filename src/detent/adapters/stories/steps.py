@@ -80,6 +80,7 @@ def _of_story(story: Story) -> Iterator[str]:
     for turn in story.turns:
         yield from (f"no answer: {failure}" for failure in turn.failures)
         if turn.replied_at is None:
+            yield from turn.notes
             continue
         yield f"model: {turn.text}"
         yield from (f"call: {call.tool} {compact(call.arguments)}" for call in turn.calls)
@@ -88,4 +89,5 @@ def _of_story(story: Story) -> Iterator[str]:
                 yield f"result: {call.result}"
             elif call.status != "begun":
                 yield f"{call.tool} {call.status}"
+        yield from turn.notes
     yield from (note for note in story.notes if note != TAKEN_UP)

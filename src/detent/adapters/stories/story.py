@@ -74,6 +74,7 @@ class Turn:
     Attributes:
         began_at: when it was to be asked, in seconds since 1970.
         cost: what the reply has cost, where the agent had a price list.
+        notes: what was said to the run since: the next turn is the first that reads it for sure.
     """
 
     number: int
@@ -88,6 +89,7 @@ class Turn:
     cost: float | None = None
     failures: list[str] = field(factory=list)
     calls: list[Call] = field(factory=list)
+    notes: list[str] = field(factory=list)
 
 
 @define
@@ -228,7 +230,8 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
     elif kind == "CancelRequested":
         story.notes.append(f"cancelled: {data.get('reason', '')}")
     elif kind == "MessageReceived":
-        story.notes.append(f"said: {text_in(object_of(data.get('message')))}")
+        notes = story.turns[-1].notes if story.turns else story.notes  # the next turn reads it
+        notes.append(f"said: {text_in(object_of(data.get('message')))}")
     elif kind == "AnswerRejected":
         story.notes.append(f"the answer was sent back: {data.get('text', '')}")
     elif kind == "Resumed":

@@ -14,6 +14,17 @@ there, as is all that looks like it, so that no model can print a question of it
 PLAIN_MARK = "[?]"
 """In its place on a terminal that cannot show it. Text from elsewhere can have that."""
 
+
+class Marked(str):
+    """Rows that are ours: what is from elsewhere in them is escaped already, and `MARK` is theirs.
+
+    RULE: only who escapes what it is made of makes one. A part of one, and whatever it is put into,
+    is a plain text again, and is escaped when it is printed.
+    """
+
+    __slots__ = ()
+
+
 _BLANK = {
     # Printable by their category, and yet there is nothing to see.
     *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159",

@@ -25,7 +25,7 @@ from detent.core.state.keys import Key
 from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.retries import Retries
-from detent.core.tools.signature import ToolFunction, name_of, signature_of
+from detent.core.tools.signature import ToolFunction, name_of, parameters_in, signature_of
 from detent.core.tools.tool import Tool, hidden_parameters, wiring
 from detent.core.tools.wiring import MARK, Injected, Output, Source, inputs_from, outputs_of
 
@@ -52,12 +52,35 @@ class FunctionTool(Tool, Generic[S_contra, F_co]):
     else:
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            """Call the function itself."""
+            """Call the function itself.
+
+            Raises:
+                TypeError: the agent would fill a parameter, and here nobody has.
+            """
+            _require_filled(self, args, kwargs)
             return self.function(*args, **kwargs)
 
     def accepts(self, state: S_contra) -> bool:
         """Whether the function can work on `state`; a type checker compares it."""
         return super().accepts(state)
+
+
+def _require_filled(tool: Tool, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+    """Raise TypeError where a default of `inject` would be what the function works with.
+
+    RULE: before the function runs. It finds out later that a placeholder is no value of its type,
+    when half of what it does is done, or never: a text is made of everything.
+    """
+    if not (inputs := signature_of(tool.function).inputs):
+        return
+    items = parameters_in(tool.function)
+    by_place = [item.name for item in items if item.kind <= item.POSITIONAL_OR_KEYWORD]
+    given = {*by_place[: len(args)], *kwargs}
+    for name, key in ((one.parameter, one.key) for one in inputs if one.parameter not in given):
+        raise TypeError(
+            f"the agent fills {name!r} of tool {tool.name!r}, from the state key {key!r}; by hand "
+            f"pass a value: {tool.name}(…, {name}=…)"
+        )
 
 
 class Wires(TypedDict, total=False):

@@ -31,12 +31,17 @@ from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
+from detent.core.values.checks import meant
 from detent.ports.hosting import Accepted, Host, HostRefusal, UnknownAgentError
 from detent.ports.journal import Entry, JournalError, RunNotFoundError
+from detent.ports.listing import RunQuery
 
 VERSION = 1
 """Of what is asked and answered: a change that breaks a client is another one."""
 NOT_SIGNED_IN = 401
+NO_SUCH_QUERY = 400
+PAGING = ("limit", "before")
+"""What every query for a page may say."""
 BODY_BYTES = 1_000_000
 """How long what is sent may be."""
 LIMIT_MAX = 1_000
@@ -185,14 +190,30 @@ def _members(request: Request, optional: Sequence[str] = (), **kinds: type) -> l
     return [content.get(name) for name in kinds]
 
 
-def _page(request: Request) -> dict[str, Any]:
-    """Which page is asked for."""
+def _query(request: Request, *names: str) -> Mapping[str, str]:
+    """What a query says by these names, and nothing else: a misspelt filter lets every run through.
+
+    RULE: each endpoint with a query reads it by this.
+    """
     query = request.query_params
+    for name in sorted(query.keys() - names):
+        text = f"expected no more than {', '.join(names)}, got {name[:40]!r}{meant(name, names)}"
+        raise ApiError(NO_SUCH_QUERY, "invalid", text)
+    try:
+        RunQuery(query.get("status"))
+    except ValueError as error:
+        raise ApiError(NO_SUCH_QUERY, "invalid", str(error)) from None
+    return query
+
+
+def _page(query: Mapping[str, str]) -> dict[str, Any]:
+    """Which page is asked for, and of which runs."""
+    named = {name: query[name] for name in query.keys() - PAGING}
     limit = _whole("limit", query.get("limit", "50"))
     before = read_json(query["before"]) if "before" in query else None
     if before is not None and not isinstance(before, list):
         raise ValueError("before is the `next` of a page, as JSON: [time, id]")
-    return {"limit": min(limit, LIMIT_MAX), "before": before}
+    return {**named, "limit": min(limit, LIMIT_MAX), "before": before}
 
 
 def _whole(name: str, text: str) -> int:
@@ -200,11 +221,6 @@ def _whole(name: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise ApiError(422, "invalid", f"{name}: expected a number, got {text[:40]!r}") from None
-
-
-def _query_values(request: Request, *names: str) -> dict[str, Any]:
-    """What of a query is said."""
-    return {name: request.query_params[name] for name in names if name in request.query_params}
 
 
 async def about(request: Request) -> Response:
@@ -247,17 +263,17 @@ def _of_health(content: dict[str, Any]) -> Response:
 
 async def runs(request: Request) -> Response:
     """A page of runs, the one last written to first."""
-    page = _page(request)
-    named = _query_values(request, "status", "agent", "thread_id", "label")
-    found = await host_of(request).runs(**named, **page)
+    query = _query(request, "status", "agent", "thread_id", "label", *PAGING)
+    page = _page(query)
+    found = await host_of(request).runs(**page)
     following = found[-1].cursor if len(found) == page["limit"] else None
     return json_response({"runs": [asdict(listed) for listed in found], "next": following})
 
 
 async def pending(request: Request) -> Response:
     """The questions of a page of runs."""
-    named = _query_values(request, "agent", "thread_id")
-    found = await host_of(request).pending(**named, **_page(request))
+    query = _query(request, "agent", "thread_id", *PAGING)
+    found = await host_of(request).pending(**_page(query))
     following = found[-1].cursor if found else None
     return json_response({"pending": [question.to_dict() for question in found], "next": following})
 
@@ -286,7 +302,8 @@ async def entries(request: Request) -> Response:
 
 
 def _after(request: Request) -> int:
-    position = request.headers.get("last-event-id") or request.query_params.get("after")
+    said = _query(request, "after").get("after")
+    position = request.headers.get("last-event-id") or said
     return _whole("after", position or "-1")
 
 

@@ -29,7 +29,7 @@ from detent.ports.hosting import (
     UnknownAgentError,
 )
 from detent.ports.journal import Entry, RunNotFoundError
-from detent.ports.listing import STATUSES
+from detent.ports.listing import STATUSES, RunQuery
 
 FILTERS = ("status", "agent", "thread_id", "label", "text", "since", "until")
 EVENTS_MAX, MESSAGES_MAX = 500, 200
@@ -40,6 +40,10 @@ async def runs(request: Request) -> Response:
     """A page of runs, the one last written to first."""
     query = request.query_params
     chosen = {name: query.get(name) or None for name in FILTERS}
+    try:
+        RunQuery(chosen["status"])
+    except ValueError as error:
+        return page(request, "refused.html", 400, text=str(error), details=())
     found = await found_runs(host_of(request), chosen, cursor_in(request))
     agents = await host_of(request).agents()
     values: dict[str, Any] = {"found": found, "chosen": chosen, "agents": agents}

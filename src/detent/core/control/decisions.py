@@ -212,6 +212,11 @@ def _no_match(run: Run[Any], decision: ToolExecutionDecision) -> Refusal:
     if any((record.call.tool_name, record.call.id) == (name, call_id) for record in run.decisions):
         return Refusal("repeated", f"the call of {subject} has been decided about already")
     slots = [slot for _, _, slot in _calls(run) if isinstance(slot.status, AwaitingDecision)]
+    named = [slot for slot in slots if slot.call.tool_name == name]
+    if named and call_id is None:  # such a call waits: only its digest can be another one
+        text = f"the digest {decision.digest!r:.80} is not that of a call of {subject} that waits"
+        way = f"make the decision of a call of agent.pending({run.id!r})"
+        return Refusal("wrong_digest", f"{text} in run {run.id!r}: {way}")
     names = ", ".join(f"{slot.call.tool_name} ({slot.call.id})" for slot in slots) or "none"
     text = f"no call of {subject} waits in run {run.id!r}; there waits: {names}"
     return Refusal("unknown_call", text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from math import inf
 from typing import Any, TypeVar, cast
@@ -39,6 +39,22 @@ def number(least: float, *, is_whole: bool = False, or_none: bool = False) -> Ch
             raise ValueError(f"{_place(instance, attribute)} is {demand}, got {value!r:.80}")
 
     return check
+
+
+def meant(name: str, names: Iterable[str], likeness: float = 0.6) -> str:
+    """The end of a sentence about a name that is none of `names`: which of them is near it.
+
+    Of names without meaning a greater `likeness` is to be asked for, up to 1.
+
+    >>> meant("wating", ["waiting", "done"])
+    "; did you mean 'waiting'?"
+    >>> meant("gone", ["waiting"])
+    ''
+    """
+    from difflib import get_close_matches  # only for a mistake
+
+    close = get_close_matches(name, [*names], n=1, cutoff=likeness)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _place(instance: object, attribute: Attribute[Any]) -> str:

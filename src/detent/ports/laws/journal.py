@@ -189,7 +189,7 @@ def a_page_is_a_part_of_the_list(make: MakeJournal) -> None:
     whole = list(make().runs())
     _expect([*page_of(whole, ALL_RUNS)] == whole, "a list is in the order of times and ids")
     for status, agent, thread_id, before, limit in product(
-        (None, "waiting", "running", "done", "none"),
+        (None, "waiting", "running", "done", "failed"),
         (None, "clerk"),
         (None, "alice", "none"),
         (None, whole[2], (2.0, "r5"), (-1.0, "")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import types
 from typing import Annotated, Any
@@ -20,9 +21,12 @@ from detent import (
     tool,
 )
 from detent.adapters.cli.main import main
+from detent.adapters.system.program import program
 from detent.journals import Journal
 from detent.models import ChatReply, Usage
 
+OWN = shlex.join(program())
+"""How this program is started again, as the commands say it that are to be pasted."""
 HOSTILE = "\x1b[2J\u202egone [bold]▌"
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from detent import AlwaysAskPolicy, SQLiteJournal, Tool, ToolCall
 from detent.adapters.cli.endings import REFUSED
+from detent.adapters.cli.show import put
+from detent.adapters.confirmation.console import barred
 from tests.adapters.cli.runs.clerks import PAY, app, begin, call, clerk, said
 
 pty = pytest.importorskip("pty", reason="a terminal of its own is had on POSIX alone")
@@ -91,6 +95,32 @@ def test_a_terminal_shows_what_waits_and_asks(folder: Path, key: bytes, code: in
 
     assert "amount = 5" in seen[: seen.index("Is it about this?")]
     assert (ended, waits(folder)) == (code, code != 0)
+
+
+@pytest.mark.parametrize(("encoding", "mark"), [("utf-8", "▌ "), ("ascii", "[?] ")])
+def test_each_row_of_a_question_has_its_mark(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, mark: str
+) -> None:
+    """As the terminal can show it. What looks like it and is from elsewhere is escaped."""
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    seen, _ = decide(folder, b"", b"n\n")
+
+    rows = seen[: seen.index("Is it about this?")].strip().splitlines()
+    assert [row for row in rows if row and not row.startswith(mark)] == []
+    assert f"{mark}  amount = 5" in rows
+
+
+def test_what_is_made_of_a_row_is_a_plain_text() -> None:
+    """The mark is not taken along into what is put together of it, and none is forged."""
+    file = StringIO()
+    console = Console(file=file, width=80)
+    row = barred("▌ Run pay?")
+    for text in (row, row[2:], f"{row}", "▌ Run pay?"):
+        put(console, text)
+
+    ours, *others = file.getvalue().splitlines()
+    assert ours == r"▌ \u258c Run pay?"
+    assert [text for text in others if "▌" in text] == []
 
 
 def test_a_changed_call_is_asked_about_by_its_changes(folder: Path) -> None:

@@ -45,6 +45,7 @@ from detent.journals import (
 )
 from detent.models import ChatReply, ModelFailure, Usage
 from tests.adapters.cli.runs.clerks import (
+    OWN,
     PAY,
     app,
     begin,
@@ -75,6 +76,32 @@ def test_a_run_that_nobody_drives_says_so(tmp_path: Path) -> None:
     listed.append(call("list", "--store", str(path)).stdout)
     assert ["running" in one for one in listed] == [True, True]
     assert ["somebody to resume it" in one for one in listed] == [False, True]
+    way = f"asks nothing, and waits for somebody to resume it: {OWN} runs resume bread --store"
+    for words in ((), ("bread",)):
+        told = call("pending", *words, "--store", str(path)).stderr
+        assert f"Run bread {way} {path} --app module:name" in told
+
+
+@pytest.mark.parametrize(
+    ("thread", "way"), [(None, "run --resume bread"), ("t 1", "chat --thread 't 1'")]
+)
+def test_what_was_left_at_the_command_line_is_gone_on_with_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thread: str | None, way: str
+) -> None:
+    """It needs no code of anybody's."""
+    monkeypatch.setenv("DETENT_STATE_DIR", str(tmp_path))
+    monkeypatch.delenv("DETENT_STORE", raising=False)
+
+    def stop(messages: object) -> str:
+        raise KeyboardInterrupt
+
+    left = Agent(
+        chat_generator=ScriptedChatGenerator(stop), journal=SQLiteJournal(tmp_path / "runs.db")
+    )
+    with pytest.raises(KeyboardInterrupt):
+        left.run("Bake.", run_id="bread", thread_id=thread)
+
+    assert call("pending").stderr.endswith(f"waits for somebody to resume it: {OWN} {way}\n")
 
 
 def test_list_finds_runs_by_what_they_have_read(path: str) -> None:
@@ -323,7 +350,7 @@ def test_pending_shows_what_waits(path: str, monkeypatch: pytest.MonkeyPatch) ->
     (whole,) = document("pending", "order", "--app", app(monkeypatch))["pending"]
     assert whole["digest"]
     assert whole["masked"] == ["pin"]
-    assert "Nobody is waited for in " in call("pending", "talk").stderr
+    assert "Nobody is asked anything in " in call("pending", "talk").stderr
 
 
 def test_a_run_of_the_command_line_is_decided_about_by_going_on_with_it(tmp_path: Path) -> None:
@@ -410,12 +437,12 @@ def test_the_commands_that_are_named_find_the_same_store_and_code(
     waits = call("resume", "order 1", *place, "--app", the_app, code=3).output
     none = call("show", "order 2", *place, code=5).stderr
 
-    command = "detent runs pending 'order 1' --store 'my runs.db' --app module:name"
+    command = f"{OWN} runs pending 'order 1' --store 'my runs.db' --app module:name"
     assert f"To decide, its agent's code is needed: {command} shows all" in alone
     tail = f"'order 1' --store 'my runs.db' --app {the_app}"
-    assert f"To decide: detent runs decide {tail} --digest " in asked
-    assert f"see detent runs pending {tail}" in waits
-    assert "detent runs list --store 'my runs.db' shows those" in none
+    assert f"To decide: {OWN} runs decide {tail} --digest " in asked
+    assert f"see {OWN} runs pending {tail}" in waits
+    assert f"{OWN} runs list --store 'my runs.db' shows those" in none
     monkeypatch.setenv("DETENT_STORE", "my runs.db")
     monkeypatch.setenv("DETENT_APP", the_app)
     assert "decide 'order 1' --digest" in call("pending").stderr
@@ -468,7 +495,7 @@ def test_every_command_finds_the_store_of_the_agents(
 
     assert not (tmp_path / "elsewhere").exists()
     where = " --app the_library:app" if by == "option" else ""
-    assert f"detent runs list{where} shows those" in missing.stderr
+    assert f"{OWN} runs list{where} shows those" in missing.stderr
     if words[0] in {"list", "show", "export"}:
         assert "fine-1" in shown.output
 
@@ -491,19 +518,19 @@ def test_a_question_of_another_release_is_named_with_what_is_to_be_done(
     """That nobody is waited for would be untrue: the run waits, and this release asks anew."""
     the_app = app(monkeypatch, said(text="Paid."), tools=[look, pay_with_receipt])
     place = ("--store", path, "--app", the_app)
-    command = f"detent runs resume order-1 --store {path} --app {the_app}"
+    command = f"{OWN} runs resume order-1 --store {path} --app {the_app}"
 
     shown = call("pending", *place)
     assert "order-1  waits by a question of another release of its agent" in shown.stdout
     assert "changed: pay: the tool itself has changed" in shown.stdout
     assert f"to have it put anew: {command}" in shown.stdout
-    assert "Nobody is waited for" not in shown.stderr
+    assert "Nobody is asked" not in shown.stderr
     found = document("pending", "order-1", *place)
     assert (found["pending"], found["outdated"][0]["run_id"]) == ([], "order-1")
     refused = call("decide", "order-1", "--confirm", "--unseen", *place, code=4).stderr
     assert f"to have it put anew: {command}" in refused
 
-    call(*shlex.split(command)[2:], code=3)
+    call(*shlex.split(command)[4:], code=3)
     (asked,) = document("pending", *place)["pending"]
     assert "the tool itself has changed" in asked["changed"]
 

@@ -42,6 +42,12 @@ def test_a_run_that_is_called_so_comes_first(path: str) -> None:
     assert call("show", "last").stdout.startswith("run last")
 
 
+def test_an_id_that_is_nearly_right_is_told_which_was_meant(path: str) -> None:
+    """One that is like none is not."""
+    assert "; did you mean 'order-1'? " in call("show", "ordre-1", code=5).stderr
+    assert "did you mean" not in call("show", "0badf00d", code=5).stderr
+
+
 def test_without_a_run_there_is_no_last_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

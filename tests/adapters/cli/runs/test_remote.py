@@ -15,7 +15,7 @@ import pytest
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.hosts import Accepted
 from detent.web import Tokens
-from tests.adapters.cli.runs.clerks import HOSTILE, call, document
+from tests.adapters.cli.runs.clerks import HOSTILE, OWN, call, document
 from tests.adapters.web.browsers import ANN, Site
 
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
@@ -46,13 +46,13 @@ def test_a_stranger_finds_what_waits_decides_and_sees_it_go_on(site: Site) -> No
     assert (listed["run_id"], listed["pending"]) == ("one", ["pay"])
     found = call("pending")
     asked = found.stdout
-    assert "To decide: detent runs decide one --digest " in found.stderr
+    assert f"To decide: {OWN} runs decide one --digest " in found.stderr
     assert 'to = "Ann"' in asked
     assert "s3cret-value" not in asked
     assert "waits for a human" in call("show", "on").stdout
 
     decided = call("decide", "on", "--confirm", "--unseen")
-    told = "pay is decided about by local; the host goes on with it, see detent runs watch one"
+    told = f"pay is decided about by local; the host goes on with it, see {OWN} runs watch one"
     assert told in decided.stderr
     lines = call("watch", "one", "--json").stdout.splitlines()
 
@@ -61,7 +61,7 @@ def test_a_stranger_finds_what_waits_decides_and_sees_it_go_on(site: Site) -> No
     assert "s3cret-value" not in "".join(lines) + call("export", "one").stdout
     assert site.paid == [{"to": "Ann", "amount": 100, "note": "thanks", "key": "s3cret-value"}]
     assert "did the same" in call("diff", "one", "one").stderr
-    assert "Nobody is waited for" in call("pending").stderr
+    assert "Nobody is asked anything" in call("pending").stderr
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from detent.adapters.cli.endings import REFUSED
 from detent.journals import Runs
 from detent.models import ModelFailure
 from tests.adapters.cli.runs.clerks import (
+    OWN,
     PAY,
     app,
     begin,
@@ -44,7 +45,7 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "ada")
 
     waits = call("resume", "order-1", "--app", the_app, code=3).output
-    assert "it waits for a human: pay; see detent runs pending order-1" in waits
+    assert f"it waits for a human: pay; see {OWN} runs pending order-1" in waits
     refused = call("decide", "order-1", "--confirm", "--app", the_app, code=REFUSED).output
     (asked,) = document("pending", "order-1", "--app", the_app)["pending"]
     assert f"if it is about this, say so: --digest {asked['digest'][:12]}" in refused
@@ -54,7 +55,7 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"--digest {asked['digest'][:7]} is too short: 8 characters say" in told
     decided = call("decide", "order-1", "--confirm", *seen, "--app", the_app).output
     assert "digest" not in decided
-    assert f"or by detent runs resume order-1 --app {the_app}; 0 calls still wait" in decided
+    assert f"or by {OWN} runs resume order-1 --app {the_app}; 0 calls still wait" in decided
     assert document("show", "order-1")["turns"][0]["calls"][1]["said"] == ["confirmed by ada"]
     ended = document("resume", "order-1", "--app", the_app)
 
@@ -72,11 +73,11 @@ def test_a_model_that_gives_no_answer_is_asked_again_by_the_command_that_is_name
     call("decide", "order-1", "--confirm", "--unseen", "--app", the_app)
     told = call("resume", "order-1", "--app", the_app, code=1).stderr
     assert "500: no" in told
-    assert f"to ask the model again:\n  detent runs resume order-1 --app {the_app}\n" in told
+    assert f"to ask the model again:\n  {OWN} runs resume order-1 --app {the_app}\n" in told
 
     words = shlex.split(told.splitlines()[-1])
     app(monkeypatch, said(text="Paid."))
-    assert "Paid." in call(*words[2:]).stdout
+    assert "Paid." in call(*words[4:]).stdout
 
 
 def test_a_yes_is_to_the_question_that_was_seen(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,8 +238,12 @@ def test_a_run_that_waits_or_fails_says_so_by_its_code(
         encoding="utf-8",
     )
     words = ["runs", "resume", "mine", "--app", "an_app"]
-    done = subprocess.run([sys.executable, "-m", "detent", *words], check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "detent", *words], check=False, capture_output=True, text=True
+    )
     assert done.returncode == 6
+    assert "with --wait SECONDS" in done.stderr
+    assert "wait=seconds" not in done.stderr
     handle.result(raises=False)
 
 
@@ -276,6 +281,8 @@ def test_fork_replay_and_diff(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
     the_app = app(monkeypatch, said(text="Bye."))
     made = document("fork", "talk-1", "--message", "And now?", "--app", the_app)["run_id"]
     assert document("show", made)["status"] == "running"
+    beyond = call("fork", "talk-1", "--at", "999", "--app", the_app, code=2).stderr
+    assert "entries, and not 999" in beyond
     assert call("fork", "talk-1", "--new-id", "copy", "--app", the_app).stdout == "copy\n"
     ended = document(
         "fork", "talk-1", "--message", "More?", "--run", "--new-id", "more", "--app", the_app
@@ -308,11 +315,15 @@ def test_more_is_said_without_code(path: str, monkeypatch: pytest.MonkeyPatch) -
         "run_id": "order-1",
         "entries": length + 1,
     }
-    assert document("show", "order-1")["notes"][-2:] == ["said: in euros", "said: today"]
+    (turn,) = document("show", "order-1")["turns"]
+    assert turn["notes"] == ["said: in euros", "said: today"]
 
     the_app = app(monkeypatch, said(text="Paid."))
     call("decide", "order-1", "--confirm", "--unseen", "--app", the_app)
     assert document("resume", "order-1", "--app", the_app)["text"] == "Paid."
+    rows = [row.strip() for row in call("show", "order-1").stdout.splitlines()]
+    (last,) = (place for place, row in enumerate(rows) if row.startswith("turn 2"))
+    assert rows[last - 2 : last] == ["said: in euros", "said: today"]
     store = SQLiteJournal(path)
     messages = Runs(store, clerk(store).spec).at("order-1").messages
     assert [one.text for one in messages][-3:] == ["in euros", "today", "Paid."]
@@ -329,6 +340,21 @@ def test_a_call_that_does_not_wait_is_told_with_those_that_do(
     call("decide", "order-1", "pay", "--reject", *tail)
     told = call("decide", "order-1", "refund", "--reject", *tail, code=REFUSED).output
     assert "there wait" not in told
+
+
+def test_a_function_that_makes_agents_is_named_where_no_name_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as its name says that it does; else it is said how one is named."""
+    monkeypatch.chdir(tmp_path)
+    text = "from detent import Agent\nclass Gardener: pass\ndef make_agent(): raise OSError\n"
+    (tmp_path / "garden.py").write_text(text, encoding="utf-8")
+    (tmp_path / "empty_bed.py").write_text("def dig_agent(bed): ...\n", encoding="utf-8")
+
+    told = call("replay", "order-1", "--app", "garden", code=2).stderr
+    assert "did you mean garden:make_agent?" in " ".join(told.replace("│", " ").split())
+    told = call("replay", "order-1", "--app", "empty_bed", code=2).stderr
+    assert "name what is its agent, or makes one: empty_bed:NAME" in " ".join(told.split())
 
 
 def test_an_agent_that_is_not_there_is_told_with_those_that_are(

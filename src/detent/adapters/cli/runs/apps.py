@@ -106,9 +106,18 @@ def _name_suggestion(module: ModuleType, module_name: str, name: str) -> str:
     public = [each for each in vars(module) if not each.startswith("_")]
     close = get_close_matches(name, public, n=1)
     agents = [f"{module_name}:{each}" for each in public if isinstance(vars(module)[each], Agent)]
+    if not agents and not close:  # a function that makes them, as far as its name says so
+        close = [each for each in public if _is_maker(module, each)]
     has = f" Its agents are {', '.join(agents)}" if len(agents) > 1 else ""
     found = [f"{module_name}:{each}" for each in close] or agents
-    return f"; did you mean {found[0]}?{has}" if found else ""
+    none = "" if name else f"; name what is its agent, or makes one: {module_name}:NAME"
+    return f"; did you mean {found[0]}?{has}" if found else none
+
+
+def _is_maker(module: ModuleType, name: str) -> bool:
+    found = vars(module)[name]
+    is_own = getattr(found, "__module__", None) == module.__name__
+    return is_own and not isinstance(found, type) and "agent" in name.lower() and _makes(found)
 
 
 def _module_suggestion(module_name: str, name: str) -> str:

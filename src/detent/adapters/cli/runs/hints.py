@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from detent.adapters.providers.http.endpoints import without_secrets
+from detent.adapters.system.program import program
 
 PLACE = "detent.runs.place"
 
@@ -30,3 +31,11 @@ def place_words() -> str:
         if value and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
     return "".join(typed)
+
+
+def runs_command(*words: str) -> str:
+    """A command of `detent runs` as it can be pasted, with the place that was typed here.
+
+    A bare `detent` is found only where the PATH has it, and a program of its own venv has it not.
+    """
+    return shlex.join([*program(), "runs", *words]) + place_words()

@@ -8,16 +8,18 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import click
 from attrs import asdict
+from click.core import ParameterSource
 from rich.console import Console
 
 from detent.adapters.cli.endings import NOT_FOUND, REFUSED, ending
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
-from detent.adapters.cli.runs.hints import place_words
+from detent.adapters.cli.runs.hints import runs_command
 from detent.adapters.cli.runs.options import app_option, json_option, place_option, run_argument
 from detent.adapters.cli.runs.printing import (
     Line,
@@ -40,6 +42,7 @@ from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.confirmation.console import argument_label, barred
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import Story, story_of
+from detent.adapters.system.program import program
 from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
 from detent.ports.journal import Journal
@@ -147,6 +150,33 @@ def pending(
                 raise
             say(f"{each} is left out: {error}")
     _put_pending(found, store, outdated, as_json=as_json)
+    for left in [] if as_json else _left_alone(store, ids if run_id else [None], limit):
+        way = _way_to_go_on(left) if app is None else runs_command("resume", left.run_id)
+        say(f"Run {left.run_id} asks nothing, and waits for {NOBODY}: {way}")
+
+
+def _left_alone(store: Journal, ids: Sequence[str | None], limit: int) -> list[StoredRun]:
+    """Runs that ask nothing and whose process has ended in the middle: these, or any (None)."""
+    if isinstance(store, RemoteHost):  # it goes on with them by itself
+        return []
+    found = (
+        run
+        for name in ids
+        for run in every_run(store, RunQuery("running", run_id=name))
+        if not run.pending and not is_driven(store, run.run_id)
+    )
+    return [*islice(found, limit)]
+
+
+def _way_to_go_on(run: StoredRun) -> str:
+    """What goes on with a run whose agent was not named: those of the command line need no code."""
+    source = click.get_current_context().get_parameter_source("store")
+    if source is not ParameterSource.DEFAULT:
+        return f"{runs_command('resume', run.run_id)} --app module:name"
+    words = (
+        ("chat", "--thread", run.thread_id) if run.thread_id else ("run", "--resume", run.run_id)
+    )
+    return shlex.join([*program(), *words])
 
 
 def _of_host(question: dict[str, Any]) -> dict[str, Any]:
@@ -168,21 +198,22 @@ def _put_pending(
         return
     put_lines([line for error in outdated for line in _outdated(error, store)])
     if not (found or outdated):
-        say(f"Nobody is waited for in {name_of(store)}.")
+        say(f"Nobody is asked anything in {name_of(store)}.")
     put_lines([line for question in found for line in _question(question)])
     if found:
-        run_id, where = shlex.quote(found[0]["run_id"]), place_words()
+        run_id = found[0]["run_id"]
         ways = "--confirm, or --reject, --modify JSON, --respond TEXT"
         if digest := found[0].get("digest"):
             seen = f"--digest {digest[:DIGEST_SHOWN]}"
-            say(f"To decide: detent runs decide {run_id}{where} {seen} {ways}")
+            say(f"To decide: {runs_command('decide', run_id)} {seen} {ways}")
         else:
-            command = f"detent runs pending {run_id}{where} --app module:name"
+            command = f"{runs_command('pending', run_id)} --app module:name"
             say(f"To decide, its agent's code is needed: {command} shows all that is asked")
             if not found[0]["agent"]:  # those of the command line have no name
+                own = shlex.join([*program(), "run", "--resume", run_id])
+                other = shlex.join([*program(), "chat", "--thread"])
                 say(
-                    f"A run of detent run is decided about by detent run --resume {run_id}; one "
-                    "of detent chat by detent chat --thread."
+                    f"A run of detent run is decided about by {own}; one of detent chat by {other}."
                 )
 
 
@@ -210,7 +241,7 @@ def _way_to_ask_anew(run_id: str, store: Journal) -> str:
     """How a run is made to ask by the tools that are here: a command, where no host does it."""
     if isinstance(store, RemoteHost):
         return "the host does it, look again in a moment"
-    return f"detent runs resume {shlex.quote(run_id)}{place_words()}"
+    return runs_command("resume", run_id)
 
 
 def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from detent.adapters.cli.endings import (
     ending,
 )
 from detent.adapters.cli.runs.apps import agent_for
-from detent.adapters.cli.runs.hints import place_words
+from detent.adapters.cli.runs.hints import runs_command
 from detent.adapters.cli.runs.looking import (
     DIGEST_SHOWN,
     one_row,
@@ -117,8 +117,7 @@ def _decide_over(
     pending = _pending_call(waiting.calls, run_id, call, waiting.tools, host)
     by = host.decide(run_id, _decision(pending, options, as_json=as_json))
     left = [each for each in host.waiting(run_id).calls if each.digest != pending.digest]
-    see = f"detent runs watch {shlex.quote(run_id)}{place_words()}"
-    more = f" by {by}; the host goes on with it, see {see}"
+    more = f" by {by}; the host goes on with it, see {runs_command('watch', run_id)}"
     _put_decided(pending, left, more, as_json=as_json)
 
 
@@ -284,7 +283,7 @@ def resume(
 
 def _resume_command(run_id: str) -> str:
     """What goes on with a run, as it can be pasted."""
-    return f"detent runs resume {shlex.quote(run_id)}{place_words()}"
+    return runs_command("resume", run_id)
 
 
 def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> None:
@@ -302,8 +301,7 @@ def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) 
             }
         )
     names = ", ".join(dict.fromkeys(call.tool_name for call in result.pending))
-    waits = f"it waits for a human: {names}; see detent runs pending {shlex.quote(result.run_id)}"
-    waits += place_words()
+    waits = f"it waits for a human: {names}; see {runs_command('pending', result.run_id)}"
     outcome = result.exit_reason or (waits if names else "it waits")
     put(console, f"run {result.run_id}: {outcome}", "bold")
     if result.exit_reason is None:

@@ -13,11 +13,12 @@ from attrs import evolve
 
 from detent.adapters.cli.endings import NOT_FOUND, ending
 from detent.adapters.cli.runs.apps import agents_at
-from detent.adapters.cli.runs.hints import place_words
+from detent.adapters.cli.runs.hints import place_words, runs_command
 from detent.adapters.drivers.loading import engine_of
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.system.processes import has_ended
+from detent.core.values.checks import meant
 from detent.ports.claims import claims_of, is_held
 from detent.ports.journal import Journal, JournalError
 from detent.ports.listing import RunQuery, StoredRun
@@ -27,6 +28,8 @@ LAST = "last"
 """In the place of a run's id, or of a conversation's name: the one that was written to last."""
 PAGE = 1_000
 """So many runs are looked at together."""
+ALIKE = 0.8
+"""So alike must an id be to have been meant: any two of random letters have some in common."""
 NAMED = 5
 """So many runs are named of those that a short id could mean."""
 
@@ -93,8 +96,10 @@ def run_named(store: Journal, beginning: str) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        text = f"there is no run {beginning!r} in {store_text(store)}; "
-        text += f"detent runs list{place_words()} shows those"
+        known = [run.run_id for run in store.runs(RunQuery(limit=PAGE))]
+        near = meant(beginning, known, ALIKE)
+        text = f"there is no run {beginning!r} in {store_text(store)}{near or ';'} "
+        text += f"{runs_command('list')} shows those"
         if not place_words():
             text += "; those of a program of yours: --app MODULE:NAME, or --store FILE"
         raise ending(text, NOT_FOUND)

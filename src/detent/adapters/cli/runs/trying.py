@@ -8,7 +8,7 @@ from rich.console import Console
 from detent.adapters.agent.records.proofs import replay_problem
 from detent.adapters.cli.endings import FAILED, ending
 from detent.adapters.cli.runs.apps import agent_for
-from detent.adapters.cli.runs.hints import place_words
+from detent.adapters.cli.runs.hints import runs_command
 from detent.adapters.cli.runs.looking import required_story
 from detent.adapters.cli.runs.options import (
     app_option,
@@ -72,7 +72,7 @@ def fork(
         put_json({"run_id": made, "of": name, "after": at})
     else:
         click.echo(made)
-        say(f"To go on with it: detent runs resume {made}{place_words()}")
+        say(f"To go on with it: {runs_command('resume', made)}")
 
 
 @click.command()

@@ -57,6 +57,7 @@ def _story(story: Story, indent: str) -> Iterator[Line]:
     for turn in story.turns:
         if turn.replied_at is None and not turn.failures and turn is not story.turns[0]:
             yield f"{indent}turn {turn.number}: the model is to answer", "yellow"
+            yield from ((f"{indent}{short(note)}", "dim") for note in turn.notes)
             continue
         yield from _turn(turn, indent)
     for note in story.notes:
@@ -74,6 +75,8 @@ def _turn(turn: Turn, indent: str) -> Iterator[Line]:
         corner, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
         yield f"{indent}{corner}{short(call.tool)} {short(compact(call.arguments))}", "bold"
         yield from _call(call, indent + below)
+    for note in turn.notes:
+        yield f"{indent}{short(note)}", "dim"
 
 
 def _call(call: Call, indent: str) -> Iterator[Line]:
