@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Sequence
 from threading import Event
 from typing import Any
@@ -28,6 +29,7 @@ from detent import (
 )
 from detent.adapters.web.arguments import VALUE
 from detent.adapters.web.live import event
+from detent.adapters.web.people import SESSION_S
 from detent.approvals import Approvers, Ask, Principal, WithApprovers
 from detent.hosts import Accepted, Host, LocalHost
 from detent.journals import Entry
@@ -392,6 +394,36 @@ def test_who_is_not_signed_in_sees_nothing() -> None:
     closed, wrong, page, after = asyncio.run(visit())
     assert (closed, wrong, after) == ({303}, 403, 303)
     assert "You are <bdi>ann</bdi>" in page
+
+
+def test_a_session_ends_with_its_token_and_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cookie may have been copied: another token of the same person does not open it."""
+
+    async def visit() -> list[int]:
+        async with hosted([], clerk=ANN) as host:
+            apps = [
+                web_app(host, sign_in=Tokens({token * 16: "ann"}), secret="s" * 32)
+                for token in ("a", "b")
+            ]
+            async with visitor(apps[0]) as client:
+                csrf = token_in((await client.get("/sign-in")).text)
+                await client.post("/sign-in", data={"csrf": csrf, "token": "a" * 16})
+                codes = [(await client.get("/")).status_code]
+                cookies = dict(client.cookies)
+            for app in apps:
+                async with visitor(app) as client:
+                    client.cookies.update(cookies)
+                    codes.append((await client.get("/")).status_code)
+            now = time.time
+            for hours in (SESSION_S / 2, SESSION_S):  # it is used meanwhile, and its cookie renewed
+                monkeypatch.setattr(time, "time", lambda later=hours: now() + later)
+                async with visitor(apps[0]) as client:
+                    client.cookies.update(cookies)
+                    codes.append((await client.get("/")).status_code)
+                    cookies = dict(client.cookies)
+            return codes
+
+    assert asyncio.run(visit()) == [200, 200, 303, 200, 303]
 
 
 def test_without_sign_in_only_this_machine_is_answered() -> None:

@@ -19,15 +19,13 @@ from starlette.staticfiles import StaticFiles
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web import decided, inbox, live, moments, overview, runs
 from detent.adapters.web.api import api_routes, probe
-from detent.adapters.web.people import NAME, Person, SignIn, Tokens
+from detent.adapters.web.people import SESSION_S, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
 from detent.adapters.web.rendering import base_of, page
 from detent.ports.hosting import Host
 from detent.ports.journal import JournalError
 
 Page = Callable[[Request], Awaitable[Response]]
-SESSION_S = 12 * 60 * 60
-"""How long a session lasts, in seconds."""
 FORM_BYTES, FORM_FIELDS = 1_000_000, 2_000
 """How large a form may be."""
 
@@ -176,11 +174,9 @@ async def _sign_in_page(request: Request) -> Response:
 
 def _signing_in(tokens: Tokens) -> Page:
     async def sign_in(request: Request) -> Response:
-        person = tokens.person(str(request.state.form.get("token", "")).strip())
-        if person is None:
+        token = str(request.state.form.get("token", "")).strip()
+        if tokens.begin(request.session, token) is None:
             return page(request, "sign_in.html", 403, failed=True)
-        request.session.clear()  # what was known of this session before, others may know
-        request.session[NAME] = person.name
         return RedirectResponse(f"{base_of(request)}/", 303)
 
     return sign_in

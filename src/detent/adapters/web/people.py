@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hmac
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from hashlib import sha256
+from typing import Any, TypeAlias
 
 from attrs import field, frozen
 from attrs.validators import min_len
 from starlette.requests import Request
 
-NAME = "name"
-"""Where a session keeps who has signed in."""
+NAME, SINCE, MARK = "name", "since", "mark"
+"""Where a session keeps who has signed in, when, and by which token."""
+SESSION_S = 12 * 60 * 60
+"""How long a session lasts, in seconds, however often it is used."""
 SHORTEST = 16
 """So many characters a token needs at least."""
 
@@ -67,7 +71,30 @@ class Tokens:
         ]
         return Person(found[0]) if found else None
 
+    def begin(self, session: dict[str, Any], token: str) -> Person | None:
+        """Sign somebody in by their token; None is nobody, and changes nothing.
+
+        RULE: what was known of this session before, others may know.
+        """
+        person = self.person(token)
+        if person is not None:
+            session.clear()
+            session |= {NAME: person.name, SINCE: time.time(), MARK: _mark_of(token)}
+        return person
+
     async def __call__(self, request: Request) -> Person | None:
-        """Who has signed in before, in this session."""
-        name = str(request.session.get(NAME, ""))
-        return Person(name) if name in self.names.values() else None
+        """Who has signed in before, in this session.
+
+        RULE: a cookie may have been copied. It is worth nothing once the token is replaced, or its
+        time is over.
+        """
+        session = request.session
+        name, since, mark = (session.get(key) for key in (NAME, SINCE, MARK))
+        if not isinstance(since, int | float) or time.time() - since >= SESSION_S:
+            return None
+        known = {(_mark_of(token), name) for token, name in self.names.items()}
+        return Person(str(name)) if (mark, name) in known else None
+
+
+def _mark_of(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
