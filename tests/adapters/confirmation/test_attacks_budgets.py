@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -27,10 +29,12 @@ from detent import (
 from detent.adapters.drivers.asyncio import _working_on  # pyright: ignore[reportPrivateUsage]  # a race that no test can time
 from detent.approvals import (
     AllOf,
+    Allow,
     AlwaysAskPolicy,
     Ask,
     AskAfter,
     AskOverBudget,
+    Deny,
     NeverAskPolicy,
     PendingCall,
     ToolExecutionDecision,
@@ -39,7 +43,7 @@ from detent.approvals import (
     WithQuestionOptions,
 )
 from detent.core.tools.result import ToolFault
-from detent.journals import SQLiteJournal
+from detent.journals import JournalConflictError, SQLiteJournal
 from detent.machine import (
     AgentSpec,
     AskHuman,
@@ -59,6 +63,7 @@ from detent.machine import (
     step,
 )
 from detent.models import ChatReply
+from detent.ports.journal import ClaimLostError
 
 HUNDRED = AskOverBudget("amount", 100)
 Paid = list[int]
@@ -587,3 +592,94 @@ def test_what_the_tool_itself_knows_no_outcome_of_may_have_been_spent(retries: i
     assert paid == [60]
     assert "amount 60 on top of 60 is over 100" in stop.pending[0].reason
     assert stop.result.run.spent == {"amount": 120}
+
+
+def crashed(journal: MemoryJournal, policy: Any, *script: Any, paid: Paid) -> Agent[Any]:
+    """An agent whose payment of 60 was begun by a process that has died; a human is asked."""
+
+    def pay(amount: int) -> str:
+        paid.append(amount)
+        if len(paid) == 1:
+            raise KeyboardInterrupt
+        return "paid"
+
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(calls(("pay", 60)), *script),
+        tools=[create_tool_from_function(pay, description="")],
+        confirmation_strategies={"pay": policy},
+        journal=journal,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        agent.run("go", run_id="r")
+    agent.resume("r", raise_at_break_point=False)
+    return agent
+
+
+def test_what_a_call_takes_once_stays_taken_where_no_more_is_tried() -> None:
+    """It was called, whatever has come of that."""
+    paid: Paid = []
+    agent = crashed(MemoryJournal(), AskAfter(1), calls(("pay", 61)), paid=paid)
+
+    (call,) = agent.pending("r")
+    agent.decide("r", call.reject())
+    result = agent.resume("r", raise_at_break_point=False)
+
+    assert paid == [60]
+    assert [asked.arguments["amount"] for asked in result.pending] == [61]
+
+
+def test_a_call_that_was_tried_is_not_told_as_never_run() -> None:
+    """A policy forbids what a human has made of it, after a crash."""
+
+    def not_ten(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        return Deny("ten is too little") if call.arguments["amount"] == 10 else Allow()
+
+    agent = crashed(MemoryJournal(), not_ten, "done", paid=[])
+    (call,) = agent.pending("r")
+    agent.decide("r", call.modify({"amount": 10}))
+
+    result = agent.resume("r")
+
+    (told,) = (each for message in result.messages for each in message.tool_call_results)
+    assert told.text == (
+        "Tool 'pay' was tried, and not again: ten is too little. Its outcome is unknown."
+    )
+
+
+def test_what_is_known_late_was_spent_once() -> None:
+    """The next attempt, about which a human was asked meanwhile, is none."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    begun, go = threading.Event(), threading.Event()
+
+    def agent(*script: Any) -> Agent[Any]:
+        def pay(amount: int) -> str:
+            begun.set()
+            assert go.wait(20)
+            paid.append(amount)
+            return "paid"
+
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*script),
+            tools=[create_tool_from_function(pay, description="")],
+            confirmation_strategies={"pay": HUNDRED},
+            journal=journal,
+        )
+
+    def drive() -> None:
+        with suppress(JournalConflictError, ClaimLostError):
+            agent(calls(("pay", 60)), "done").run("go", run_id="r")
+
+    first = threading.Thread(target=drive)
+    first.start()
+    assert begun.wait(20)
+    second = agent("done")
+    asked = second.resume("r", take_over=True, raise_at_break_point=False)
+    assert asked.run.spent == {"amount": 120}
+    go.set()
+    first.join()
+
+    result = second.resume("r")
+
+    assert paid == [60]
+    assert result.run.spent == {"amount": 60}

@@ -233,19 +233,19 @@ TAKES = FrozenDict({"amount": 80.0, "calls of pay": 1.0})
 
 
 @pytest.mark.parametrize(
-    ("status", "back"),
+    ("status", "was_begun", "back"),
     [
-        (AwaitingDecision("d"), TAKES),
-        (AwaitingDecision("d", attempt=2), {"amount": 80.0}),
-        (AwaitingDecision("d", after="lost 1", trouble="gone"), {"amount": 80.0}),
-        (Ready(1), None),
-        (Running(1), None),
+        (AwaitingDecision("d"), False, TAKES),
+        (AwaitingDecision("d"), True, {"amount": 80.0}),
+        (Ready(1), False, None),
+        (Running(1), False, None),
     ],
 )
 def test_what_a_run_that_ends_gives_back_is_what_waits_for_a_human(
-    status: Status, back: object
+    status: Status, *, was_begun: bool, back: object
 ) -> None:
     """Not what may have begun: of that, no attempt is undone, nor that it is one call."""
-    slot = Slot(FIRST, ToolCall("plain", {}, "c"), status, spends=TAKES)
+    call = ToolCall("plain", {}, "c")
+    slot = Slot(FIRST, call, status, spends=TAKES, was_begun=was_begun)
 
     assert [*held_by([slot])] == ([] if back is None else [back])

@@ -476,5 +476,5 @@ def test_what_was_tried_is_not_told_as_never_run(backoff_s: float) -> None:
 
     (told,) = (result for m in cancelled.messages for result in m.tool_call_results)
     assert told.text == (
-        "Tool 'pay' was tried, and not again, as the run was cancelled. Its outcome is unknown."
+        "Tool 'pay' was tried, and not again: the run was cancelled. Its outcome is unknown."
     )

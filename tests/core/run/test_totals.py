@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.core.codec.own_forms import MismatchError
-from detent.core.run.totals import total_from_json, total_to_json, with_change
+from detent.core.run.totals import exact, total_from_json, total_to_json, with_change
 from detent.core.values.frozen import FrozenDict
 
 NO_RATIOS = ["1/0", "1/00", "-1/2", "1e9", "5", "1/" + "9" * 3000]
@@ -25,9 +25,17 @@ def test_what_is_given_back_leaves_the_total_as_it_was(spent: list[float], refus
 
     waiting = with_change(totals, {}, {"amount": refused})
 
-    assert with_change(waiting, {"amount": refused}, {}).get("amount", 0) == sum(
-        map(Fraction, spent)
-    )
+    assert with_change(waiting, {"amount": refused}, {}).get("amount", 0) == sum(map(exact, spent))
+
+
+def test_ten_dimes_are_a_dollar() -> None:
+    """An amount is what is written, and not what a float makes of it."""
+    totals = FrozenDict[str, Fraction]()
+    for _ in range(10):
+        totals = with_change(totals, {}, {"amount": 0.1})
+
+    assert totals == {"amount": 1}
+    assert total_to_json(totals["amount"]) == 1.0
 
 
 def test_a_run_that_says_too_little_of_itself_makes_no_room() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from math import inf, isnan
+from math import inf, isinf, isnan
 from typing import Any
 
 from attrs import field, frozen
@@ -22,6 +22,7 @@ from detent.core.run.approval import (
     calls_budget,
 )
 from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
+from detent.core.run.totals import exact
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.tool import Tool
@@ -99,6 +100,10 @@ class AskOverBudget(Rule):
     name: str = field(default="", validator=of_kind(str, "the name of a budget"))
 
     @property
+    def _limit(self) -> Fraction | float:
+        return self.budget if isinf(self.budget) else exact(self.budget)
+
+    @property
     def budgets(self) -> tuple[str, ...]:
         """The name of what is spent."""
         return (self.name or self.parameter,)
@@ -110,9 +115,10 @@ class AskOverBudget(Rule):
         value = with_defaults(call, tool).get(self.parameter)
         amount = _amount_of(value)
         spends = FrozenDict({name: amount}) if amount else NOTHING
-        if is_amount(value) and value >= 0 and spent + Fraction(amount) <= self.budget:
+        if is_amount(value) and value >= 0 and spent + exact(amount) <= self._limit:
             return Allow(spends)
-        why = f"{self.parameter} {value} on top of {float(spent):.15g} is over {self.budget}"
+        before = float(min(spent, Fraction(MOST)))
+        why = f"{self.parameter} {value} on top of {before:.15g} is over {self.budget}"
         if not is_amount(value):
             why = f"{self.parameter} {value!r} is no number"
         if self.parameter in tool.masked:  # what was spent before is made of the same secrets

@@ -19,7 +19,7 @@ from detent.adapters.hosts.places import Group, Places
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.run.events import Event
-from detent.ports.claims import RunBusyError
+from detent.ports.claims import RunBusyError, RunOfEngineError
 from detent.ports.clock import Clock
 from detent.ports.hosting import HostRefusal
 from detent.ports.journal import JournalConflictError, RunNotFoundError
@@ -154,7 +154,7 @@ class Driving:
             legs = self._legs[leg.group[0]]
             length = await drive(legs, self._channels, run_id, leg.inbox, handle)
             await self._left(run_id, length)
-        except (RunBusyError, JournalConflictError, RunNotFoundError) as error:
+        except (RunBusyError, RunOfEngineError, JournalConflictError, RunNotFoundError) as error:
             self.faults.drop(run_id)  # somebody else has it
             if isinstance(error, RunBusyError) and leg.when_busy is not None:
                 leg.when_busy()

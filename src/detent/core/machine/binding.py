@@ -213,7 +213,7 @@ def as_stale(slot: Slot) -> Slot:
         status = evolve(status, is_stale=True)
     if clear is not None and isinstance(status, Ready | BackingOff | Unknown | AwaitingDecision):
         clear = evolve(clear, is_stale=True)
-    new = Slot(slot.ref, slot.call, status, clear, slot.spends)
+    new = Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
     return slot if new == slot else new
 
 

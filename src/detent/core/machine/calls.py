@@ -27,6 +27,7 @@ from detent.core.run.approval import (
     Rejected,
     once,
 )
+from detent.core.run.attempts import begin_anew, has_been_tried
 from detent.core.run.events import ClockTicked, HumanDecided, ToolRaised
 from detent.core.run.limits import end_of, is_past
 from detent.core.run.outcomes import Cancelled, Exhausted
@@ -40,7 +41,6 @@ from detent.core.run.run import (
     Running,
     Slot,
     Unknown,
-    begin_anew,
     decisions_about,
     move,
 )
@@ -249,8 +249,8 @@ def held_by(slots: Sequence[Slot]) -> Iterator[Amounts]:
     """
     for slot in slots:
         match slot.status:
-            case AwaitingDecision(attempt=attempt, after=after):
-                spent = once(slot.spends) if after or attempt > 1 else NOTHING
+            case AwaitingDecision():
+                spent = once(slot.spends) if has_been_tried(slot) else NOTHING
                 yield FrozenDict({k: x for k, x in slot.spends.items() if k not in spent})
             case Delegated(run=inner):
                 yield from held_by(inner.slots)
@@ -259,10 +259,7 @@ def held_by(slots: Sequence[Slot]) -> Iterator[Amounts]:
 
 
 def give_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
-    """The slot of a call that is given up because the run ends, with what is known of it.
-
-    RULE: of what may have run nobody is told that it was not: a payment would be made once more.
-    """
+    """The slot of a call that is given up because the run ends, with what is known of it."""
     name = slot.call.tool_name
     reason = wording.CANCELLED if isinstance(outcome, Cancelled) else wording.OUT_OF_TIME
     match slot.status:
@@ -274,7 +271,7 @@ def give_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
             text = wording.outcome_unknown(name, wording.PROCESS_ENDED)
         case AwaitingDecision() as question if question.after:
             text = wording.outcome_unknown(name, question.trouble)
-        case Ready(attempt) | BackingOff(attempt) if attempt > 1:
+        case _ if has_been_tried(slot):
             text = wording.tool_tried(name, reason)
         case _:
             text = wording.tool_not_run(name, f"{reason}.")

@@ -40,6 +40,7 @@ from detent.core.run.approval import (
     Scope,
     Verdict,
 )
+from detent.core.run.attempts import has_been_tried, refund
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
 from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
@@ -54,7 +55,6 @@ from detent.core.run.run import (
     Status,
     evolve,
     move,
-    refund,
     with_slot,
     with_slots,
     with_spending,
@@ -91,7 +91,7 @@ def _apply_verdict(
     attempt, verdict, demands = attempt_in(slot), event.verdict, list[str]()
     if not isinstance(verdict, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
-        slot = Slot(slot.ref, slot.call, before, slot.clearance, verdict.spends)
+        slot = Slot(slot.ref, slot.call, before, slot.clearance, verdict.spends, slot.was_begun)
         demands = _new_demands(slot, verdict)
         if not demands and (stays or _answer(slot) is not None):
             return with_spending(run, _renew(slot, verdict, event.at))
@@ -182,7 +182,7 @@ def _renew(slot: Slot, verdict: Allow | Ask, at: float | None) -> Slot:
         ask, until = _sooner(clear.ask, clear.expires_at, verdict, at)
         clear = attrs.evolve(clear, ask=ask, expires_at=until)
     clear = attrs.evolve(clear, is_stale=False)
-    return Slot(slot.ref, slot.call, status, clear, slot.spends)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
 
 
 def _sooner(
@@ -233,7 +233,7 @@ def evolve_slot(slot: Slot, status: Status, clearance: Clearance) -> Slot:
     """The slot with a status and with what has led to it; what the model is told is kept."""
     note = None if slot.clearance is None else slot.clearance.note
     clear = attrs.evolve(clearance, note=clearance.note or note)
-    return Slot(slot.ref, slot.call, status, clear, slot.spends)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
 
 
 def deny_call(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) -> Run[Any]:
@@ -241,7 +241,8 @@ def deny_call(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None)
     name, status = slot.call.tool_name, slot.status
     record = DecisionRecord(slot.ref, slot.call, Rejected(reason), by, at)
     was_begun = isinstance(status, AwaitingDecision) and status.after
-    say = wording.outcome_unknown if was_begun else wording.tool_not_run
+    say = wording.tool_tried if has_been_tried(slot) else wording.tool_not_run
+    say = wording.outcome_unknown if was_begun else say
     run = evolve(run, decisions=(*run.decisions, record))
     return with_spending(run, refund(slot, Refused(say(name, reason))))
 
@@ -264,7 +265,8 @@ def rewrite_call(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S
     is_fit = fits.value_or(default_value=False)
     clear = attrs.evolve(slot.clearance, note=None)  # it spoke of others
     status = AwaitingPolicy() if is_fit else Faulted(fits.failure())
-    return with_spending(run, Slot(slot.ref, event.call, status, clear))
+    slot = attrs.evolve(slot, call=event.call, clearance=clear)
+    return with_spending(run, refund(slot, status))
 
 
 def decide_call(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
@@ -381,14 +383,14 @@ def apply_decision(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot
             binding = attrs.evolve(question.binding, arguments=arguments_digest(call, tool))
             clear = attrs.evolve(clear, binding=binding, note=note)
             # RULE: what a policy denies runs by nobody's word, and it knows nothing of this yet
-            if name not in spec.guards:
-                return Slot(slot.ref, call, Ready(question.attempt), clear, slot.spends)
-            clear = attrs.evolve(clear, is_unjudged=True)
-            return Slot(slot.ref, call, AwaitingPolicy(), clear)
+            clear = attrs.evolve(clear, is_unjudged=name in spec.guards)
+            slot = attrs.evolve(slot, call=call, clearance=clear)
+            ready = Ready(question.attempt)
+            return refund(slot, AwaitingPolicy()) if clear.is_unjudged else move(slot, ready)
         case Answered(text) if question.is_stale and name in spec.guards:
             # RULE: who may answer in the tool's place is what the rules of today say
             clear = attrs.evolve(clear, answer=text)
-            return Slot(slot.ref, slot.call, AwaitingPolicy(), clear)
+            return refund(attrs.evolve(slot, clearance=clear), AwaitingPolicy())
         case Rejected(feedback):
             return refund(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):

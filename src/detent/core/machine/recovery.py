@@ -15,6 +15,7 @@ from detent.core.machine.delegation import call_status, inner_name
 from detent.core.machine.questions import ask_about, expire_questions
 from detent.core.machine.turns import BEGUN, attempt_slot, settle, with_unread
 from detent.core.run.approval import Ask, Confirmed
+from detent.core.run.attempts import begin_anew
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
 from detent.core.run.limits import is_past
@@ -32,7 +33,6 @@ from detent.core.run.run import (
     Slot,
     Thinking,
     Unknown,
-    begin_anew,
     charge,
     has_no_answer,
     move,
@@ -209,7 +209,7 @@ def _next_attempt(slot: Slot, event: ToolNeverRan) -> Slot:
     # RULE: the yes was for the attempt that began first, and none has: it may lapse still
     clear = evolve(clear, attempt=again.attempt)
     status = AwaitingPolicy() if is_past(clear.expires_at, event.at) else again
-    return Slot(slot.ref, slot.call, status, clear, slot.spends)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
 
 
 def _question(
@@ -265,7 +265,7 @@ def _prove(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at
         }
         # RULE: what a question takes is what the rules of today say, whatever is answered
         status = evolve(status, votes=tuple(sure.values()), is_stale=True)
-    return Slot(slot.ref, slot.call, status, clear, slot.spends)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
 
 
 def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
@@ -274,7 +274,7 @@ def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
             return move(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
         case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
             clear = evolve(slot.clearance, is_unjudged=False, answer=None)
-            return Slot(slot.ref, slot.call, slot.status, clear, slot.spends)
+            return Slot(slot.ref, slot.call, slot.status, clear, slot.spends, slot.was_begun)
         case _:
             return slot
 
@@ -295,7 +295,7 @@ def _rebind(slot: Slot, copy: Run[Any], was: str, new: str) -> Slot:
             status = evolve(status, digest=digest, binding=binding, votes=())
         case _:
             pass
-    return Slot(slot.ref, slot.call, status, clear, slot.spends)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
 
 
 def _resolve_unknown(  # noqa: PLR0917 - what is known of it

@@ -12,7 +12,7 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.calls import after_fault, after_tick, give_up
+from detent.core.machine.calls import after_fault, after_tick, give_up, held_by
 from detent.core.machine.delegation import (
     TASK,
     begins_none,
@@ -45,6 +45,7 @@ from detent.core.machine.turns import (
     slot_at,
     spoken_to,
 )
+from detent.core.run.approval import NOTHING
 from detent.core.run.events import (
     AnswerRejected,
     CallRewritten,
@@ -257,7 +258,13 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
 
 
 def _with_answer(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
-    """The run after a tool has said something, whose labels it bears if the model reads of it."""
+    """The run after a tool has said something, whose labels it bears if the model reads of it.
+
+    Where a human was asked about one more attempt, there will be none: what it held is given back.
+    """
+    place = slot.ref.place
+    for amounts in held_by(run.slots[place : place + 1]):
+        run = charge(run, amounts, NOTHING)
     if isinstance(slot.status, (Succeeded, Faulted)):  # a union would be made anew each time
         labels = spec.tools[slot.call.tool_name].labels
         run = with_labels(run, labels) if labels else run

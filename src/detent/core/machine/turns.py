@@ -41,7 +41,6 @@ from detent.core.run.run import (
     Run,
     Running,
     Slot,
-    Status,
     Succeeded,
     Thinking,
     Unknown,
@@ -85,18 +84,21 @@ def attempt_slot(
     slot = slot_at(run, event.ref)
     if slot is not None and isinstance(slot.status, kinds):
         return slot if slot.status.attempt == event.attempt else None
-    return slot if slot and kinds is BEGUN and _answers_question(event, slot.status) else None
+    return slot if slot and kinds is BEGUN and _answers_question(event, slot) else None
 
 
-def _answers_question(event: Attempted, status: Status) -> bool:
+def _answers_question(event: Attempted, slot: Slot) -> bool:
     """Whether a human is asked about a call because nobody knew what this event says.
 
-    Somebody knows after all: a driver that lost the run while the tool was at work.
+    Somebody knows after all: a driver that lost the run while the tool was at work. Of a call that
+    may be begun again in any case, a policy has it asked, and the attempt that it asks about is the
+    same one.
     """
-    if not isinstance(status, AwaitingDecision) or not status.after:
+    status = slot.status
+    if not isinstance(status, AwaitingDecision) or not slot.was_begun:
         return False
     is_lookup = isinstance(event, ToolRaised) and event.fault.kind == "unknown_outcome"
-    return status.attempt == event.attempt + 1 and not is_lookup
+    return status.attempt == event.attempt + bool(status.after) and not is_lookup
 
 
 def settle(spec: AgentSpec[S], run: Run[S]) -> Run[S]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, get_args
 
-import attrs
 from attrs import field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
@@ -22,7 +21,6 @@ from detent.core.run.approval import (
     DecisionRecord,
     FormerDecision,
     Grant,
-    once,
 )
 from detent.core.run.outcomes import Failed, Outcome
 from detent.core.run.refs import CallRef
@@ -171,7 +169,8 @@ Status: TypeAlias = Open | Settled
 class Slot:
     """One tool call and its status.
 
-    `clearance` is what has let it run, where a policy stands, `spends` what it takes of budgets.
+    `clearance` is what has let it run, where a policy stands, `spends` what it takes of budgets,
+    and `was_begun` that an attempt before may have carried it out.
     """
 
     ref: CallRef
@@ -179,34 +178,12 @@ class Slot:
     status: Status
     clearance: Clearance | None = None
     spends: Amounts = NOTHING
+    was_begun: bool = False
 
 
 def move(slot: Slot, status: Status) -> Slot:
     """The slot with another status."""
-    return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends)
-
-
-def refund(slot: Slot, status: Status) -> Slot:
-    """The slot with another status, of a call that takes nothing until it is judged anew.
-
-    RULE: what it has taken, as it has not begun, is given back by `with_spending`.
-    """
-    return Slot(slot.ref, slot.call, status, slot.clearance)
-
-
-def begin_anew(slot: Slot, status: Status) -> Slot:
-    """The slot with another status, of a call that may have run and is judged anew.
-
-    RULE: what it has taken stays spent, by `with_slot`, and what it takes then comes on top, but
-    for what it takes `once`. So what had let it run lets it run no more, where it takes of that.
-    """
-    clear, spends = slot.clearance, once(slot.spends)
-    if spends == slot.spends:
-        return move(slot, status)
-    if isinstance(status, AwaitingDecision):
-        status = attrs.evolve(status, is_stale=True)
-    clear = clear and attrs.evolve(clear, is_stale=True)
-    return Slot(slot.ref, slot.call, status, clear, spends)
+    return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends, slot.was_begun)
 
 
 OPEN: frozenset[type] = frozenset(get_args(Open))

@@ -22,6 +22,11 @@ RATIO = re.compile(r"\d{1,2000}/[1-9]\d{0,1999}", re.ASCII)
 """How a total is stored that no number of JSON says. RULE: none is longer than one can be read."""
 
 
+def exact(amount: float | Fraction) -> Fraction:
+    """An amount as it is written: ten times 0.1 is 1, which no sum of floats is."""
+    return Fraction(repr(amount)) if isinstance(amount, float) else Fraction(amount)
+
+
 def with_change(
     totals: Totals, before: Mapping[str, float | Fraction], now: Mapping[str, float | Fraction]
 ) -> Totals:
@@ -32,7 +37,7 @@ def with_change(
     """
     amounts = dict(totals)
     for name in {*before, *now}:
-        change = Fraction(now.get(name, 0)) - Fraction(before.get(name, 0))
+        change = exact(now.get(name, 0)) - exact(before.get(name, 0))
         amounts[name] = max(Fraction(), amounts.get(name, Fraction()) + change)
     return FrozenDict(amounts)
 
@@ -41,7 +46,7 @@ def total_to_json(total: Fraction) -> float | str:
     """As a number, if that is all of it."""
     with suppress(OverflowError):
         number = float(total)
-        if number == total:
+        if exact(number) == total:
             return number
     return f"{total.numerator}/{total.denominator}"
 
@@ -50,7 +55,7 @@ def total_from_json(data: object, _: object = None) -> Fraction:
     """What `total_to_json` has written. Raises MismatchError for anything else."""
     if isinstance(data, int | float) and not isinstance(data, bool):
         try:
-            return Fraction(data)
+            return exact(data)
         except (ValueError, OverflowError):  # a NaN, or what is endless
             raise mismatch("a number", data) from None
     if isinstance(data, str) and RATIO.fullmatch(data):

@@ -62,8 +62,8 @@ def tool_was_running(name: str, reason: str) -> str:
 
 
 def tool_tried(name: str, reason: str) -> str:
-    """The run ended before a tool was tried once more."""
-    return f"Tool '{name}' was tried, and not again, as {reason}. Its outcome is unknown."
+    """A tool is not tried once more, though an attempt was made."""
+    return f"Tool '{name}' was tried, and not again: {reason}. Its outcome is unknown."
 
 
 def outcome_unknown(name: str, reason: str) -> str:

@@ -163,7 +163,7 @@ def _left_alone(store: Journal, ids: Sequence[str | None], limit: int) -> list[S
         run
         for name in ids
         for run in every_run(store, RunQuery("running", run_id=name))
-        if not run.pending and not is_driven(store, run.run_id)
+        if not (run.pending or is_driven(store, run.run_id) or engine_that_has(store, run.run_id))
     )
     return [*islice(found, limit)]
 

@@ -21,7 +21,7 @@ from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.run.events import Event
-from detent.ports.claims import RunBusyError
+from detent.ports.claims import RunBusyError, RunOfEngineError
 from detent.ports.clock import Clock
 from detent.ports.hosting import HostRefusal
 from detent.ports.journal import JournalConflictError, RunNotFoundError
@@ -152,7 +152,7 @@ class EngineDriving:
     async def _driven(self, run: StoredRun, inbox: AsyncInbox) -> float | None:
         try:
             return await self._left(run.run_id, await self._leg(run, inbox))
-        except (RunBusyError, JournalConflictError, RunNotFoundError):
+        except (RunBusyError, RunOfEngineError, JournalConflictError, RunNotFoundError):
             self.faults.drop(run.run_id)  # somebody else has it
             return None
         except asyncio.CancelledError:  # in a hurry, at the end

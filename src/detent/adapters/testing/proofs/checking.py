@@ -49,7 +49,9 @@ Memories: TypeAlias = tuple[Any, ...]
 class Proof:
     """Claims that hold for every order of events up to a bound.
 
-    `cut` counts the runs that were not followed further, because they were in a later turn.
+    `cut` counts the runs that were not followed further, because they were in a later turn;
+    `dies_once` says that no run was followed in which the process dies once more in a call that
+    takes of a budget, which could be gone on with without end.
     """
 
     claims: tuple[str, ...]
@@ -61,10 +63,13 @@ class Proof:
     seconds: float
     edges: frozenset[Edge] = field(repr=False)
     remember: bool = False
+    dies_once: bool = False
 
     def __str__(self) -> str:
         bound = f"up to turn {self.turns}" if self.cut else "to the end"
         each = "" if self.remember else ", where each yes is to one call"
+        if self.dies_once:
+            each += ", and the process dies once in a call that takes of a budget"
         return (
             f"{', '.join(self.claims)}: holds for every order of events {bound}, with up to "
             f"{self.calls} calls at once{each}; {self.states} states, {self.transitions} "
@@ -212,6 +217,7 @@ class _Search:
         self._transitions = 0
         self._cut = 0
         self._ran: set[str] = set()
+        self._dies_once = False
 
     def proof(self) -> Proof:
         """What has been proved.
@@ -239,6 +245,7 @@ class _Search:
             perf_counter() - began,
             frozenset(self._edges),
             self._small.remember,
+            self._dies_once,
         )
 
     def _onward(self, here: int) -> Iterator[int]:
@@ -256,6 +263,7 @@ class _Search:
                 continue
             if isinstance(event, Resumed):
                 if _dies_again(visit):
+                    self._dies_once = True
                     continue
                 self._require_stored(visit)
             there = self._judged(visit, event, after)
