@@ -559,9 +559,9 @@ def test_a_huge_amount_that_is_refused_gives_nothing_back_but_itself(huge: int) 
     script = (calls(("pay", 100)), calls(("pay", huge)), calls(("pay", 100)), "done")
     agent = agent_of(paid, *script, journal=journal)
 
-    agent.run("go", run_id="r", raise_at_break_point=False)
+    result = agent.run("go", run_id="r", raise_at_break_point=False)
     for _ in range(2):
-        (call,) = agent.pending("r")
+        (call,) = result.pending
         agent.decide("r", call.reject("Too much."))
         result = agent.resume("r", raise_at_break_point=False)
 
