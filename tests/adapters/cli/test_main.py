@@ -242,6 +242,15 @@ def test_a_question_beside_a_run_to_go_on_with_is_refused(
     assert CliRunner().invoke(main, ["run", "--resume", "last"]).exit_code == 0
 
 
+@pytest.mark.parametrize("words", [["run", "How hot?"], ["chat"]])
+def test_a_folder_that_is_not_there_is_missed_before_a_model_is_asked(words: list[str]) -> None:
+    """Else its answer is paid for, and cannot be written down."""
+    refused = CliRunner().invoke(main, [*words, "--output", "reports/tea.md"])
+
+    assert refused.exit_code == 2
+    assert "there is no folder 'reports' to write it to: make it" in refused.output
+
+
 def test_why_a_tool_failed_is_said_in_full(
     folder: Path, model: Callable[[Sequence[Message]], list[str]]
 ) -> None:

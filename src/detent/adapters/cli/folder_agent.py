@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import click
 from platformdirs import user_state_path
@@ -65,6 +66,23 @@ model_option = click.option(
     shell_complete=_models,
     help="The model: local (the embedded one), local:NAME, or NAME of another provider.",
 )
+
+
+class FileToWrite(click.Path):
+    """A file that may be made: a folder that is not there is missed before a model is paid."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        path = cast(Path, super().convert(value, param, ctx))
+        if not path.parent.is_dir():
+            text = f"there is no folder '{path.parent}' to write it to: make it, or name another"
+            self.fail(text, param, ctx)
+        return path
+
+
 folder_option = click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -23,6 +23,7 @@ from detent.adapters.cli.conversation import (
 from detent.adapters.cli.endings import INTERRUPTED
 from detent.adapters.cli.folder import Folder
 from detent.adapters.cli.folder_agent import (
+    FileToWrite,
     base_url_option,
     folder_agent,
     folder_option,
@@ -78,9 +79,7 @@ main.add_command(acp)
 
 @main.command()
 @folder_option
-@click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write answers to."
-)
+@click.option("--output", type=FileToWrite(), help="A file to write answers to.")
 @model_option
 @base_url_option
 @click.option(

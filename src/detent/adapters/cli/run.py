@@ -20,6 +20,7 @@ from detent.adapters.cli.endings import FAILED, NOT_FOUND, WAITING, coded, endin
 from detent.adapters.cli.folder import WRITE, Research, answer_of, write_to
 from detent.adapters.cli.folder_agent import (
     PROMPT_WRITING,
+    FileToWrite,
     base_url_option,
     folder_agent,
     folder_option,
@@ -60,7 +61,7 @@ def _run_ids(context: click.Context, option: click.Parameter, typed: str) -> lis
 @folder_option
 @click.option(
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FileToWrite(),
     default=ANSWER,
     show_default=True,
     help="Where the answer is written.",
