@@ -171,8 +171,7 @@ def _changes_nothing(
         return HostRefusal("unknown_call", text)
     if not isinstance(said, TryAgain):
         return HostRefusal("ended", f"run {run.id!r} has ended: it is {status}")
-    why, text = ("not_ended", "has not ended") if run.outcome is None else ("ended", "is done")
-    return HostRefusal(
-        "ended" if why == "ended" else "not_ended",
-        f"run {run.id!r} {text}: only one that has failed can be tried again",
-    )
+    only = "only one that has failed can be tried again"
+    if run.outcome is None:
+        return HostRefusal("not_ended", f"run {run.id!r} has not ended: {only}")
+    return HostRefusal("ended", f"run {run.id!r} is {status}: {only}")
