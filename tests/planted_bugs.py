@@ -174,9 +174,8 @@ BUGS = (
         "what a human has changed about a call is not what runs",
         Edit(
             "core/machine/questions.py",
-            "return Slot(slot.ref, call, Ready(question.attempt), clear, slot.spends)",
-            "return Slot(slot.ref, slot.call, Ready(asked.attempt), "
-            "attrs.evolve(clear, binding=asked.binding))",
+            "slot = attrs.evolve(slot, call=call, clearance=clear)",
+            "slot = attrs.evolve(slot, clearance=attrs.evolve(clear, binding=question.binding))",
         ),
     ),
     Bug(
@@ -342,7 +341,7 @@ BUGS = (
         "a human goes on being asked what somebody knows",
         Edit(
             "core/machine/turns.py",
-            "return status.attempt == event.attempt + 1 and not is_lookup",
+            "return status.attempt == event.attempt + bool(status.after) and not is_lookup",
             "return False",
         ),
         in_company=True,
