@@ -646,7 +646,8 @@ def test_a_call_that_was_tried_is_not_told_as_never_run() -> None:
     )
 
 
-def test_what_is_known_late_was_spent_once() -> None:
+@pytest.mark.parametrize("on_unknown", ["ask", "rerun"])
+def test_what_is_known_late_was_spent_once(on_unknown: Any) -> None:
     """The next attempt, about which a human was asked meanwhile, is none."""
     paid: Paid = []
     journal = MemoryJournal()
@@ -661,7 +662,7 @@ def test_what_is_known_late_was_spent_once() -> None:
 
         return Agent(
             chat_generator=ScriptedChatGenerator(*script),
-            tools=[create_tool_from_function(pay, description="")],
+            tools=[create_tool_from_function(pay, description="", on_unknown=on_unknown)],
             confirmation_strategies={"pay": HUNDRED},
             journal=journal,
         )

@@ -24,6 +24,7 @@ from detent import (
     before_model,
     tool,
 )
+from detent.adapters.agent.options import RunRequest
 from detent.adapters.drivers.leases import CLAIM_S, Keeper
 from detent.adapters.drivers.steps import at_once
 from detent.adapters.hosts.people import People
@@ -288,6 +289,23 @@ def test_two_hosts_of_one_store_drive_each_run_once(journal: Journal) -> None:
         assert slow.asked == 6
         kinds = [entry.kind for number in range(6) for entry in journal.read(f"r{number}")]
         assert kinds == ["Started", "ModelReplied"] * 6
+
+    asyncio.run(main())
+
+
+def test_a_run_of_an_engine_is_left_to_it(journal: Journal) -> None:
+    """It is no fault of this host's that another one of the same store has it."""
+    agent = Agent(chat_generator=ScriptedChatGenerator(), name="it", journal=journal)
+    engine = evolve(agent.assembly, engine="DBOS")
+    request: RunRequest[Any] = RunRequest("go", None, None, None, None, None, "r", {}, None)
+
+    async def main() -> None:
+        await at_once(engine.begin(request, None)).leave_async()
+        async with LocalHost({"it": agent}, journal, look_s=60) as host:
+            await host._driving.look()
+            await asyncio.gather(*host._driving._tasks.values())
+            assert host.health().faults == {}
+        assert [entry.kind for entry in journal.read("r")] == ["Started"]
 
     asyncio.run(main())
 

@@ -101,7 +101,10 @@ def test_one_budget_is_never_exceeded_by_agents_inside() -> None:
 def test_a_payment_that_is_run_again_after_a_crash_is_followed_to_an_end() -> None:
     """Each attempt takes of the budget, so that one more death never leads to a run seen before."""
     assert pay.on_unknown == "rerun"
-    assert 20 < proved(AskOverBudget("amount", 100), calls=1).states < 200
+    proof = proved(AskOverBudget("amount", 100), calls=1)
+
+    assert 20 < proof.states < 200
+    assert "the process dies once in a call that takes of a budget" in str(proof)
 
 
 @pytest.mark.parametrize("again", [{"retries": 1}, {"on_unknown": "rerun"}])
