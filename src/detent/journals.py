@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from detent.adapters.journals.directory import DirectoryJournal as DirectoryJournal
     from detent.adapters.journals.encrypted import EncryptedJournal as EncryptedJournal
     from detent.adapters.journals.memory import MemoryJournal as MemoryJournal
-    from detent.adapters.journals.postgres import PostgresJournal as PostgresJournal
+    from detent.adapters.journals.postgres.journal import PostgresJournal as PostgresJournal
     from detent.adapters.journals.redacted import RedactedJournal as RedactedJournal
     from detent.adapters.journals.sqlite import SQLiteJournal as SQLiteJournal
     from detent.ports.claims import Claim as Claim
@@ -58,7 +58,7 @@ else:
             "adapters.journals.directory": "DirectoryJournal",
             "adapters.journals.encrypted": "EncryptedJournal",
             "adapters.journals.memory": "MemoryJournal",
-            "adapters.journals.postgres": "PostgresJournal",
+            "adapters.journals.postgres.journal": "PostgresJournal",
             "adapters.journals.redacted": "RedactedJournal",
             "adapters.journals.sqlite": "SQLiteJournal",
             "ports.claims": "Claim Claims Owner RunBusyError RunOfEngineError",

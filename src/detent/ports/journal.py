@@ -257,6 +257,15 @@ def submit_of(journal: Journal) -> Submit | None:
     return cast("Submit | None", getattr(journal, "submit", None))
 
 
+OUTAGE_S = 10.0
+"""For how many seconds an append is begun again while a store cannot be reached."""
+
+
+def outage_of(journal: Journal) -> float:
+    """As `OUTAGE_S`: what the attribute `outage_s` of a journal says, where it has one."""
+    return cast("float", getattr(journal, "outage_s", OUTAGE_S))
+
+
 def as_kept(journal: Journal, entries: Sequence[Entry]) -> Sequence[Entry]:
     """Entries as they will be read back: a journal that keeps others has a method of this name."""
     change: object = getattr(journal, "as_kept", None)

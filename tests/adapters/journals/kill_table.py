@@ -37,7 +37,7 @@ from detent import (
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.journals.directory import DirectoryJournal
-from detent.adapters.journals.postgres import PostgresJournal
+from detent.adapters.journals.postgres.journal import PostgresJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
 from detent.journals import RunNotFoundError

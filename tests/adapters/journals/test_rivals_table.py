@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are f
 @pytest.mark.parametrize("store", ["directory", "sqlite", "postgres"])
 def test_of_rivals_one_drives(store: str, request: pytest.FixtureRequest) -> None:
     """Two rounds for each store; every count of harm is 0."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
     if store == "postgres":
         env["DETENT_TEST_POSTGRES"] = request.getfixturevalue("postgres_url")
     done = subprocess.run(

@@ -22,13 +22,16 @@ from detent import (
     tool,
 )
 from detent.adapters.drivers import recording
+from detent.adapters.hosts.noticed import NoticedJournal
 from detent.journals import (
+    AuditedJournal,
     DirectoryJournal,
     EncryptedJournal,
     Journal,
     PostgresJournal,
     RedactedJournal,
 )
+from detent.ports.journal import OUTAGE_S, outage_of
 
 TURNS = 4
 
@@ -119,3 +122,16 @@ def assert_all_holds(journal: Journal) -> None:
         fewer.replay("r")
     assert sorted(runs.forget(listed.at + 99)) == ["fork", "r"]
     assert not journal.runs()
+
+
+def test_a_store_around_another_waits_as_long_as_that_one(tmp_path: Path) -> None:
+    """Whatever the order in which they stand around each other."""
+    stores: list[Journal] = [
+        SQLiteJournal(tmp_path / "runs.db", outage_s=600.0),
+        DirectoryJournal(tmp_path / "runs", outage_s=600.0),
+    ]
+    for store in stores:
+        sealed = EncryptedJournal(RedactedJournal(store, str), turned, turned)
+        heard = NoticedJournal(AuditedJournal(sealed), lambda *told: None)
+        assert [outage_of(one) for one in (store, sealed, heard)] == [600.0] * 3
+    assert outage_of(RedactedJournal(MemoryJournal(), str)) == OUTAGE_S

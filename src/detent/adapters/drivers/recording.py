@@ -56,6 +56,7 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalError,
     JournalUnavailableError,
+    outage_of,
     submit_of,
     with_data,
 )
@@ -70,8 +71,6 @@ ENTRIES = 32
 """After how many entries a run gets a checkpoint, where a turn has just ended."""
 CHARACTERS = 128
 """The characters that a checkpoint may say again for each entry behind the last one."""
-RETRY_S = 10.0
-"""For how long an append is begun again when the store cannot be reached."""
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
 """How long after the first try the next one is; each pause is twice as long as the one before, up
 to a longest one: what a tool has brought is too dear to wait for a single late try."""
@@ -298,8 +297,8 @@ class Recorder:
         RULE: what is written twice is written once: the second time it conflicts with itself.
         """
         clock = self._clock
-        end, pause_s, is_repeated = time.monotonic() + RETRY_S, FIRST_PAUSE_S, self._submit is None
-        left_s = RETRY_S  # in pauses, as the run's own clock has them
+        left_s = outage_of(self._journal)  # in pauses, as the run's own clock has them
+        end, pause_s, is_repeated = time.monotonic() + left_s, FIRST_PAUSE_S, self._submit is None
         while True:
             try:
                 yield from self._appending_anew(run, append, is_repeated=is_repeated)

@@ -9,7 +9,15 @@ from functools import partial
 from attrs import frozen
 
 from detent.ports.claims import Claims, claims_of
-from detent.ports.journal import Checkpoint, Entry, Journal, Submit, foreign_notices_of, submit_of
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    Journal,
+    Submit,
+    foreign_notices_of,
+    outage_of,
+    submit_of,
+)
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 
@@ -24,6 +32,11 @@ class NoticedJournal:
     def claims(self) -> Claims | None:
         """Those of the journal."""
         return claims_of(self.journal)
+
+    @property
+    def outage_s(self) -> float:
+        """For how long an append to the other store is begun again."""
+        return outage_of(self.journal)
 
     @property
     def notices(self) -> object:

@@ -23,6 +23,7 @@ from detent.ports.journal import (
     as_kept,
     foreign_notices_of,
     is_concealing,
+    outage_of,
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
@@ -144,6 +145,11 @@ class AuditedJournal:
     def as_kept(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """As the other store keeps them."""
         return as_kept(self.journal, entries)
+
+    @property
+    def outage_s(self) -> float:
+        """For how long an append to the other store is begun again."""
+        return outage_of(self.journal)
 
     @property
     def notices(self) -> object:

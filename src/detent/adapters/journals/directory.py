@@ -14,13 +14,19 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 from zlib import crc32
 
-from attrs import asdict, evolve, fields_dict
+from attrs import evolve
 
 from detent.adapters.journals.directory_claims import DirectoryClaims
+from detent.adapters.journals.directory_records import (
+    entry_in,
+    listing_in,
+    listing_record,
+    record_of,
+)
 from detent.adapters.journals.lines import (
     alone,
     began,
@@ -38,6 +44,7 @@ from detent.adapters.journals.lines import (
 from detent.adapters.journals.polling import OwnEnds, wait_for_change
 from detent.adapters.journals.writer import Done, Writer
 from detent.ports.journal import (
+    OUTAGE_S,
     Checkpoint,
     Entry,
     JournalConflictError,
@@ -48,7 +55,7 @@ from detent.ports.journal import (
     require_claim,
     require_next,
 )
-from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun, page_of
+from detent.ports.listing import ALL_RUNS, NO_LISTING, RunQuery, StoredRun, page_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -85,12 +92,16 @@ class DirectoryJournal:
     Each line of a run's file but the first is one append, with its entries. A line that a crash
     has cut off counts as never written. Every append is on the disk when it returns.
 
+    Args:
+        path: the directory.
+        outage_s: for how long an append is begun again while the disk is full or away.
+
     Raises:
         JournalError: the directory cannot be made.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = Path(path)
+    def __init__(self, path: str | Path, *, outage_s: float = OUTAGE_S) -> None:
+        self._path, self.outage_s = Path(path), outage_s
         self._places: dict[str, _Place] = {}
         self._ends = OwnEnds()
         self._writers = [Writer(self._together) for _ in range(WRITERS)]
@@ -106,14 +117,14 @@ class DirectoryJournal:
     ) -> None:
         """As the port says."""
         require_next(run_id, entries, entries[0].position if entries else 0)
-        records = [_record(entry) for entry in entries]
+        records = [record_of(entry) for entry in entries]
         with self._writing(run_id, entries[0].position) as (file, path):
             end, last = _ending(file, run_id, path)
             require_next(run_id, entries, end.length)
             if entries[0].claim is not None:
                 require_claim(run_id, entries, self.claims.find(run_id))
             listing = listing_after((last and last.listing) or NO_LISTING, entries)
-            line = line_of({"after": end.checksum, "entries": records, **_listing_record(listing)})
+            line = line_of({"after": end.checksum, "entries": records, **listing_record(listing)})
             text = line if end.offset else _head(HEAD_BYTES) + line
             self._ends.keep(run_id, end.offset + len(text))
             extend(file, end.offset, text)
@@ -338,32 +349,6 @@ def _require_all(file: IO[bytes], run_id: str, path: Path, safe: int, end: _Plac
         raise JournalDamagedError(text, run_id, end.length)
 
 
-def _record(entry: Entry) -> dict[str, Any]:
-    return {
-        "position": entry.position,
-        "at": entry.at,
-        "kind": entry.kind,
-        "status": entry.status,
-        "data": entry.data,
-    }
-
-
-def _listing_record(listing: Listing) -> dict[str, Any]:
-    """What a line says of the run for lists: each does, so that they need only read the last."""
-    members = asdict(listing, filter=lambda field, value: value != field.default)
-    return {"listing": members} if members else {}
-
-
-def _listing(found: object) -> Listing:
-    if found is None:
-        return NO_LISTING
-    if not isinstance(found, dict) or not found.keys() <= fields_dict(Listing).keys():
-        raise ValueError("what it says for lists is no listing")
-    lists = {name: tuple(found[name]) for name in ("pending", "labels") if name in found}
-    members: dict[str, Any] = {**found, **lists}
-    return Listing(**members)
-
-
 def _entries(line: bytes, place: _Place | None) -> tuple[str, list[Entry]]:
     """The checksum of a line that begins at a place, which may not be known, and its entries.
 
@@ -378,22 +363,8 @@ def _entries(line: bytes, place: _Place | None) -> tuple[str, list[Entry]]:
     listed = found.get("entries")
     if not isinstance(listed, list) or not listed:
         raise ValueError("it has no array of entries")
-    entries = [_entry(record) for record in listed]
-    entries[-1] = evolve(entries[-1], listing=_listing(found.get("listing")))
+    entries = [entry_in(record) for record in listed]
+    entries[-1] = evolve(entries[-1], listing=listing_in(found.get("listing")))
     if place is not None and entries[0].position != place.length:
         raise ValueError(f"entry {entries[0].position} stands where {place.length} should")
     return checksum, entries
-
-
-def _entry(found: object) -> Entry:
-    match found:
-        case {
-            "position": int(position),
-            "at": int() | float() as at,
-            "kind": str(kind),
-            "status": str(status),
-            "data": dict(data),
-        }:
-            return Entry(position, at, kind, status, data)
-        case _:
-            raise ValueError("something in it is no entry")

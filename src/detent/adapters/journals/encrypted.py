@@ -19,6 +19,7 @@ from detent.ports.journal import (
     Submit,
     as_kept,
     foreign_notices_of,
+    outage_of,
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
@@ -59,6 +60,11 @@ class EncryptedJournal:
     def as_kept(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """As the other store keeps them."""
         return as_kept(self.journal, entries)
+
+    @property
+    def outage_s(self) -> float:
+        """For how long an append to the other store is begun again."""
+        return outage_of(self.journal)
 
     @property
     def notices(self) -> object:

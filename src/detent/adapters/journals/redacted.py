@@ -15,6 +15,7 @@ from detent.ports.journal import (
     Submit,
     as_kept,
     foreign_notices_of,
+    outage_of,
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
@@ -43,6 +44,11 @@ class RedactedJournal:
     def claims(self) -> Claims | None:
         """Those of the other store: nothing in them is anybody's secret."""
         return claims_of(self.journal)
+
+    @property
+    def outage_s(self) -> float:
+        """For how long an append to the other store is begun again."""
+        return outage_of(self.journal)
 
     @property
     def notices(self) -> object:

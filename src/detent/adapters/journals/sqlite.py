@@ -40,7 +40,7 @@ from detent.adapters.journals.sqlite_tables import (
 )
 from detent.adapters.journals.writer import Done, Writer
 from detent.adapters.system.snapshot_files import OWN_FILE
-from detent.ports.journal import Checkpoint, Entry, JournalDamagedError, JournalError
+from detent.ports.journal import OUTAGE_S, Checkpoint, Entry, JournalDamagedError, JournalError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 if TYPE_CHECKING:
@@ -62,12 +62,17 @@ class SQLiteJournal:
     It is in write-ahead mode, and every append is on the disk when it returns. Do not put the file
     on a network drive. Where the file, its folder or the disk may only be read, the runs can be.
 
+    Args:
+        path: the file.
+        outage_s: for how long an append is begun again while the disk is full, or others hold the
+            file.
+
     Raises:
         JournalError: the file cannot be opened, or is no SQLite database.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = str(path)
+    def __init__(self, path: str | Path, *, outage_s: float = OUTAGE_S) -> None:
+        self._path, self.outage_s = str(path), outage_s
         if self._path != ":memory:" and not Path(self._path).parent.is_dir():
             folder = Path(self._path).parent
             raise JournalError(

@@ -202,7 +202,10 @@ def main(
     ways = whats.split(",")
     if not set(ways) <= set(WHATS):
         sys.exit(f"the ways to die are {', '.join(WHATS)}; got {whats!r}")
-    hosts = ("local", *ENGINES, *EFFECTS) if host == "all" else (host,)
+    every = ("local", *ENGINES, *EFFECTS)
+    if host not in {"all", *every}:
+        sys.exit(f"the hosts are {', '.join(every)}, or all of them; got {host!r}")
+    hosts = every if host == "all" else (host,)
     bad = [matrix(one, int(rounds), int(seed), whats=ways) for one in hosts]
     sys.exit(any(bad))
 

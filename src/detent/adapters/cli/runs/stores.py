@@ -44,7 +44,7 @@ def store_at(url: str, *, make: bool = False) -> Journal:
     """
     scheme, found, rest = url.partition(":")
     if scheme in {"postgres", "postgresql"}:
-        from detent.adapters.journals.postgres import PostgresJournal
+        from detent.adapters.journals.postgres.journal import PostgresJournal
 
         return PostgresJournal(url)
     if scheme == "app":

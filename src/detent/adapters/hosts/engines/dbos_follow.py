@@ -252,9 +252,9 @@ class DBOSHistory:
                 return [name]
         names: list[str] = []
         if found is None:
-            names = await _done(futures)
+            await _any([future.task for future in futures.values()])
+            names = [name for name, future in futures.items() if future.task.done()]
         what = ORDER if len(steps) > 1 else ARRIVAL
-
         counted: Json = await reserved.run_async({"name": what}, self._say(names))
         self._require_ours(reserved.step_id, counted)
         self._count(counted)
@@ -297,8 +297,3 @@ def _cancel(task: asyncio.Task[Any]) -> None:
 
 async def _any(tasks: Sequence[asyncio.Task[Any]]) -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-
-
-async def _done(futures: Mapping[str, Any]) -> list[str]:
-    await _any([future.task for future in futures.values()])
-    return [name for name, future in futures.items() if future.task.done()]

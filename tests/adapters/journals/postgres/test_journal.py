@@ -16,8 +16,8 @@ from attrs import evolve
 from psycopg.conninfo import make_conninfo
 
 from detent import Agent, Runs, ScriptedChatGenerator
-from detent.adapters.journals.postgres import PostgresJournal
-from detent.adapters.journals.postgres_pool import ConnectionPool
+from detent.adapters.journals.postgres.journal import PostgresJournal
+from detent.adapters.journals.postgres.pool import ConnectionPool
 from detent.journals import Entry
 from detent.machine import ManualClock
 from detent.ports.journal import (
@@ -307,7 +307,7 @@ def test_an_append_is_noticed(url: str) -> None:
 
 def test_what_no_notice_tells_is_looked_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection that listens may have died in silence. What has not grown is not named."""
-    monkeypatch.setattr("detent.adapters.journals.postgres.LOOK_S", 0.0)
+    monkeypatch.setattr("detent.adapters.journals.postgres.journal.LOOK_S", 0.0)
     journal = PostgresJournal(url)
     for run_id in ("grows", "rests"):
         journal.append(run_id, entries(0, 1))

@@ -10,23 +10,16 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import astuple, evolve, frozen
+from attrs import evolve
 
 from detent.adapters.journals.polling import FOREIGN_S
-from detent.adapters.journals.postgres_claims import CLAIMS_SCHEMA, IS_THERE, PostgresClaims
-from detent.adapters.journals.postgres_pool import ConnectionPool
+from detent.adapters.journals.postgres.claims import PostgresClaims
+from detent.adapters.journals.postgres.pool import ConnectionPool
+from detent.adapters.journals.postgres.tables import ENTRIES, RUN, Rows, known_of, make_tables
 from detent.adapters.journals.writer import Done, Writer
 from detent.adapters.system.installation import install_command
-from detent.ports.journal import (
-    Checkpoint,
-    Entry,
-    JournalError,
-    JournalUnavailableError,
-    listing_after,
-    require_claim,
-    require_next,
-)
-from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun
+from detent.ports.journal import OUTAGE_S, Checkpoint, Entry, JournalUnavailableError
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -35,35 +28,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS detent_entries (
-    run_id TEXT NOT NULL, position BIGINT NOT NULL, at DOUBLE PRECISION NOT NULL,
-    kind TEXT NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, position)
-);
-CREATE TABLE IF NOT EXISTS detent_snapshots (
-    run_id TEXT NOT NULL, position BIGINT NOT NULL, data TEXT NOT NULL,
-    PRIMARY KEY (run_id, position)
-);
-CREATE TABLE IF NOT EXISTS detent_runs (
-    run_id TEXT COLLATE "C" NOT NULL PRIMARY KEY, length BIGINT NOT NULL,
-    at DOUBLE PRECISION NOT NULL, status TEXT NOT NULL, agent TEXT NOT NULL,
-    thread_id TEXT NOT NULL, wake_at DOUBLE PRECISION, pending TEXT NOT NULL,
-    labels TEXT[] NOT NULL
-);
-CREATE INDEX IF NOT EXISTS detent_runs_by_time ON detent_runs (at, run_id);
-CREATE INDEX IF NOT EXISTS detent_runs_by_status ON detent_runs (status, at, run_id);
-CREATE INDEX IF NOT EXISTS detent_runs_by_agent ON detent_runs (agent, at, run_id)
-    WHERE agent <> '';
-CREATE INDEX IF NOT EXISTS detent_runs_by_agent_and_status
-    ON detent_runs (agent, status, at, run_id) WHERE agent <> '';
-CREATE INDEX IF NOT EXISTS detent_runs_by_thread ON detent_runs (thread_id, at, run_id)
-    WHERE thread_id <> '';
-CREATE INDEX IF NOT EXISTS detent_runs_by_labels ON detent_runs USING gin (labels)
-    WHERE labels <> '{}';
-CREATE TABLE IF NOT EXISTS detent_layout (layout INTEGER NOT NULL)
-"""
-LAYOUT = 1
-"""Which tables there are, and what stands in them."""
 LOOK_S = 5.0
 """How long what others write stays unheard where the connection that listens hangs."""
 NOTICE_MAX = 1900
@@ -78,22 +42,7 @@ SELECT is_alone, CASE WHEN is_alone THEN pg_notify('detent', left(%s, {NOTICE_MA
 FROM pg_try_advisory_xact_lock(hashtextextended(%s, 0)) AS is_alone
 """  # noqa: S608 - a number of ours
 """The same where nobody may wait; says whether it is alone."""
-RUN = """
-SELECT length, agent, thread_id, wake_at, pending, labels FROM detent_runs WHERE run_id = %s
-"""
 LENGTHS = "SELECT run_id, length FROM detent_runs WHERE run_id = ANY(%s)"
-RUN_AND_CLAIM = RUN.replace(" FROM", f", {IS_THERE} FROM")
-"""The same, and whether a claim on the run is there."""
-ENTRIES = """
-SELECT position, at, kind, status, data FROM detent_entries
-WHERE run_id = %s AND position >= %s ORDER BY position
-"""
-LISTED = """
-INSERT INTO detent_runs VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
-ON CONFLICT (run_id) DO UPDATE SET length = EXCLUDED.length, at = EXCLUDED.at,
-    status = EXCLUDED.status, wake_at = EXCLUDED.wake_at, pending = EXCLUDED.pending,
-    labels = EXCLUDED.labels
-"""
 RUNS = """
 SELECT run_id, length, status, at, agent, thread_id, wake_at, pending, labels, (
     SELECT at FROM detent_entries AS first WHERE first.run_id = detent_runs.run_id AND position = 0
@@ -117,6 +66,7 @@ class PostgresJournal:
         statement_s: how long a statement may take, its waits for others included. A process that
             stands still inside a transaction keeps others from its run for so long as well.
         connect_s: how long it may take to connect, at least 2.
+        outage_s: for how long an append is begun again while the server cannot be reached.
 
     Raises:
         ImportError: psycopg is not installed: ``pip install 'detent[postgres]'``.
@@ -130,21 +80,23 @@ class PostgresJournal:
         connections: int = 8,
         statement_s: float = 30.0,
         connect_s: float = 10.0,
+        outage_s: float = OUTAGE_S,
     ) -> None:
         if find_spec("psycopg") is None:
             raise ImportError(
                 f"PostgresJournal needs psycopg: {install_command('postgres')}", name="psycopg"
             )
+        self.outage_s = outage_s
         self._pool = ConnectionPool(url, connections, statement_s, connect_s)
         self._writer = Writer(partial(_together, self._pool))
         self.claims = PostgresClaims(self._pool)
-        self._pool.do("opened", _make)
+        self._pool.do("opened", make_tables)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says; whoever listens to the channel "detent" is told the run's id."""
-        rows = _Rows.of(run_id, entries, checkpoint)
+        rows = Rows.of(run_id, entries, checkpoint)
 
         def write(db: Connection[Any], *, is_repeated: bool = False) -> None:
             db.execute(ALONE.encode(), (run_id, run_id))
@@ -161,7 +113,7 @@ class PostgresJournal:
         A run to which another process is just writing holds up none of the others: it is refused,
         as not to be had at the moment.
         """
-        rows = _Rows.of(run_id, entries, checkpoint)
+        rows = Rows.of(run_id, entries, checkpoint)
 
         def write(db: Connection[Any]) -> None:
             found = db.execute(ALONE_AT_ONCE.encode(), (run_id, run_id)).fetchone()
@@ -204,7 +156,7 @@ class PostgresJournal:
         end = time.monotonic() + timeout_s
 
         def has_changed(db: Connection[Any]) -> bool:
-            return _known(db.execute(RUN, (run_id,)).fetchone())[0] != length
+            return known_of(db.execute(RUN, (run_id,)).fetchone())[0] != length
 
         def listen() -> bool:
             with closing(self._pool.connect()) as db:
@@ -269,56 +221,6 @@ def _meant(payload: str, run_ids: Callable[[], Collection[str]]) -> Collection[s
     return [run_id for run_id in run_ids() if _payload(run_id) == payload]
 
 
-@frozen
-class _Rows:
-    """The rows of an append."""
-
-    run_id: str
-    entries: Sequence[Entry]
-    rows: Sequence[tuple[object, ...]]
-    snapshot: tuple[object, ...] | None
-
-    @classmethod
-    def of(cls, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None) -> _Rows:
-        """Makes them. It raises what there is to say against the entries by themselves."""
-        rows = [
-            (entry.position, entry.at, entry.kind, entry.status, entry.text) for entry in entries
-        ]
-        snapshot = None
-        if checkpoint is not None:
-            snapshot = run_id, checkpoint.position, checkpoint.text
-        return cls(run_id, entries, rows, snapshot)
-
-    def write(self, db: Connection[Any], *, is_repeated: bool = False) -> None:
-        """Write them, alone, in the transaction that has begun; once, if it may be repeated."""
-        run_id, entries = self.run_id, self.entries
-        claim = entries[0].claim
-        if claim is None:
-            row, is_claimed = db.execute(RUN, (run_id,)).fetchone(), True
-        else:
-            values = (run_id, *astuple(claim), run_id)
-            row = db.execute(RUN_AND_CLAIM.encode(), values).fetchone()
-            row, is_claimed = (row[:-1], row[-1]) if row else (None, False)
-        length, listing = _known(row)
-        if is_repeated and self._are_there(db):
-            return
-        require_next(run_id, entries, length)
-        require_claim(run_id, entries, claim if is_claimed else None)
-        db.cursor().executemany(
-            "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)",
-            [(run_id, *row) for row in self.rows],
-        )
-        listed = (length + len(entries), *_listed(listing_after(listing, entries), entries))
-        db.execute(LISTED, (run_id, *listed))
-        if self.snapshot is not None:
-            db.execute("INSERT INTO detent_snapshots VALUES (%s, %s, %s)", self.snapshot)
-
-    def _are_there(self, db: Connection[Any]) -> bool:
-        """Whether they have been written: at their place stand all of them, as they are."""
-        found = db.execute(ENTRIES, (self.run_id, self.rows[0][0])).fetchmany(len(self.rows))
-        return found == list(self.rows)
-
-
 def _together(
     pool: ConnectionPool, jobs: Sequence[Callable[[Connection[Any]], object]]
 ) -> list[Done]:
@@ -346,21 +248,6 @@ def _done(
         return None, error
 
 
-def _known(row: Any) -> tuple[int, Listing]:
-    """How many entries a run has, and what lists say of it."""
-    if row is None:
-        return 0, NO_LISTING
-    length, agent, thread_id, wake_at, pending, labels = row
-    return length, Listing(agent, thread_id, wake_at, tuple(json.loads(pending)), tuple(labels))
-
-
-def _listed(listing: Listing, entries: Sequence[Entry]) -> tuple[object, ...]:
-    """What lists say of a run from here on, as it is kept."""
-    last = entries[-1]
-    says = (listing.agent, listing.thread_id, listing.wake_at, json.dumps(listing.pending))
-    return last.at, last.status, *says, [*listing.labels]
-
-
 def _where(query: RunQuery) -> tuple[str, list[object]]:
     """What a query asks for, with its values. An index leaves out what is "", and must be told."""
     where, values = ["TRUE"], list[object]()
@@ -375,26 +262,3 @@ def _where(query: RunQuery) -> tuple[str, list[object]]:
         where.append("(at, run_id) < (%s, %s)")
         values += query.before
     return " AND ".join(where), values
-
-
-def _make(db: Connection[Any]) -> None:
-    """Make the tables where there are none, once.
-
-    Raises:
-        JournalError: those that are there are of another layout.
-    """
-    db.execute("SELECT pg_advisory_xact_lock(hashtextextended('detent schema', 0))")
-    is_made = "SELECT to_regclass('detent_entries'), to_regclass('detent_layout')"
-    entries, layout = db.execute(is_made).fetchone() or (None, None)
-    if entries is None:
-        for statement in (SCHEMA + ";" + CLAIMS_SCHEMA).split(";"):
-            db.execute(statement.encode())
-        db.execute("INSERT INTO detent_layout VALUES (%s)", (LAYOUT,))
-        return
-    sql = "SELECT layout FROM detent_layout"
-    (found,) = (layout and db.execute(sql).fetchone()) or (0,)
-    if found != LAYOUT:
-        raise JournalError(
-            f"the journal in PostgreSQL has layout {found}, and this Detent knows layout {LAYOUT}: "
-            "use the version of Detent that wrote it"
-        )

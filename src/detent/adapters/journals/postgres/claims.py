@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from detent.adapters.journals.postgres_pool import ConnectionPool
+from detent.adapters.journals.postgres.pool import ConnectionPool
 from detent.ports.claims import FORGOTTEN_S, Claim, Owner
 
 if TYPE_CHECKING:
