@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from detent.ports.hosting import HostRefusal as HostRefusal
     from detent.ports.hosting import PendingQuestion as PendingQuestion
     from detent.ports.hosting import Piece as Piece
+    from detent.ports.hosting import Revoke as Revoke
     from detent.ports.hosting import RunProof as RunProof
     from detent.ports.hosting import Sent as Sent
     from detent.ports.hosting import TryAgain as TryAgain
@@ -50,7 +51,7 @@ else:
             "adapters.hosts.stored": "HostHealth HostNotOpenError",
             "ports.hosting": (
                 "Accepted Fork Host HostRefusal HostedAgent HostedRun PendingQuestion Piece "
-                "RunProof Sent TryAgain UnknownAgentError Watched"
+                "Revoke RunProof Sent TryAgain UnknownAgentError Watched"
             ),
         },
     )

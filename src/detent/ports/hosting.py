@@ -12,12 +12,13 @@ from typing import Any, Literal, Protocol, TypeAlias
 from attrs import asdict, field, frozen
 
 from detent.core.chat.messages import ChatMessage
-from detent.core.control.decisions import ToolExecutionDecision
+from detent.core.control.decisions import ToolExecutionDecision, grants_in
 from detent.core.errors import DetentError
 from detent.core.machine.binding import OutdatedQuestion
 from detent.core.machine.calls import Why
+from detent.core.run.approval import Grant
 from detent.core.run.effects import EffectKey
-from detent.core.run.events import CancelRequested, GrantRevoked, MessageReceived
+from detent.core.run.events import CancelRequested, MessageReceived
 from detent.core.run.run import Run
 from detent.ports.chat import Messages, StreamingChunk
 from detent.ports.journal import Entry
@@ -87,6 +88,14 @@ class TryAgain:
 
 
 @frozen
+class Revoke:
+    """Have a confirmation count for no further calls: one of `HostedRun.grants`. `by` wants it."""
+
+    grant: Grant
+    by: str | None = None
+
+
+@frozen
 class Fork:
     """Begin a new run as this one was after some of its entries; this one stays as it is.
 
@@ -109,7 +118,7 @@ class Fork:
 Sent: TypeAlias = (
     ToolExecutionDecision
     | CancelRequested
-    | GrantRevoked
+    | Revoke
     | TryAgain
     | ChatMessage
     | MessageReceived
@@ -159,6 +168,17 @@ class HostedRun:
     run: Run[Any] = field(repr=False)
     pending: tuple[PendingCall, ...] = ()
     outdated: tuple[OutdatedQuestion, ...] = ()
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """The confirmations that count for further calls, of agents at work in it as well."""
+        return grants_in(self.run)
+
+    def grant(self, ref: object, path: object) -> Grant | None:
+        """The grant that `Grant.to_dict` shows with these; None where it counts no more."""
+        wanted = {"ref": ref, "path": path}
+        found = (grant for grant in self.grants if wanted.items() <= grant.to_dict().items())
+        return next(found, None)
 
 
 @frozen

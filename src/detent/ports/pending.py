@@ -29,6 +29,13 @@ from detent.core.tools.masking import MASK, masked
 from detent.core.tools.redaction import all_without_secrets
 from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
 
+COUNTS: Mapping[Scope, str] = {
+    "call": "",
+    "arguments": "One yes counts for equal calls of this run, too.",
+    "tool": "One yes counts for all further calls of this tool in this run.",
+}
+"""What a human is told of a yes that does not say what it counts for."""
+
 
 @frozen
 class PendingCall:
@@ -202,7 +209,8 @@ def question(effect: AskHuman) -> PendingCall:
     attempts = max(1, tool.retries.times + 2 - effect.begins)
     attempts = min(attempts, effect.ask.attempts or attempts)
     repeats = f"One yes lets it be tried up to {attempts} times." if attempts > 1 else ""
-    reason = (effect.reason, change.text, repeats, _people(effect))
+    counts = COUNTS[effect.ask.scope]
+    reason = (effect.reason, change.text, repeats, counts, _people(effect))
     return PendingCall(
         outermost,
         *effect.ref,

@@ -46,6 +46,7 @@ from detent.hosts import (
     LocalHost,
     PendingQuestion,
     Piece,
+    Revoke,
     UnknownAgentError,
     rules_fingerprint,
 )
@@ -62,7 +63,6 @@ from detent.machine import (
     AskModel,
     CallRef,
     CancelRequested,
-    GrantRevoked,
     ManualClock,
     MessageReceived,
     Resumed,
@@ -581,15 +581,15 @@ def test_what_was_confirmed_is_taken_back() -> None:
             await asked_of(host, "r")
             first, second = (question.call for question in await host.pending())
             await host.send("r", first.confirm(remember="arguments"))
-            (grant,) = (await host.run("r")).run.grants
-            no_such = await host.send("r", GrantRevoked(CallRef(9, 9)))
-            taken = await host.send("r", GrantRevoked(grant.ref, by="Ada"))
+            (grant,) = (await host.run("r")).grants
+            no_such = await host.send("r", Revoke(evolve(grant, ref=CallRef(9, 9))))
+            taken = await host.send("r", Revoke(grant, by="Ada"))
             left = (await host.run("r")).run.grants
             with pytest.raises(TypeError, match="what can be sent"):
                 await host.send("r", cast(Any, Resumed("p")))
             await host.send("r", second.reject())
             await host.result("r")
-            late = await host.send("r", GrantRevoked(grant.ref))
+            late = await host.send("r", Revoke(grant))
             return len([grant]), len(left), [no_such, taken, late]
 
     before, after, (no_such, taken, late) = asyncio.run(main())

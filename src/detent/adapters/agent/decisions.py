@@ -91,12 +91,9 @@ class RunDecisions:
 
         Those of the agents at work in it, too. Those of a run that is done count for nothing more.
         """
-        from attrs import evolve
+        from detent.core.control.decisions import grants_in
 
-        from detent.core.machine.delegation import runs_in
-
-        runs = runs_in(self._load(run_id)[1])
-        return tuple(evolve(grant, path=path) for path, run in runs for grant in run.grants)
+        return grants_in(self._load(run_id)[1])
 
     def revoke(self, run_id: str, grant: Grant, *, by: str | None = None) -> None:
         """Write to the journal that a confirmation counts for no further calls.
@@ -105,19 +102,15 @@ class RunDecisions:
             ValueError: the run has no such grant.
             RunEndedError: the run has ended, and cannot be tried again: it counts for nothing more.
         """
-        from detent.core.machine.delegation import runs_in, wrap_event
-        from detent.core.machine.step import step
-        from detent.core.run.events import GrantRevoked
+        from detent.core.control.decisions import revocation
         from detent.core.run.run import has_no_answer
         from detent.core.storage.journal import status_of
         from detent.ports.results import RunEndedError
 
-        event = wrap_event(grant.path, GrantRevoked(grant.ref, by, self._assembly.clock.now()))
+        spec, now = self._assembly.spec, self._assembly.clock.now()
 
         def revoke(run: Run[Any]) -> tuple[Run[Any], Sequence[Event]]:
-            after = (
-                step(self._assembly.spec, run, event) if grant.path in dict(runs_in(run)) else run
-            )
+            after, event = revocation(spec, run, grant, by, now)
             if after is run and run.outcome is not None and not has_no_answer(run):
                 raise RunEndedError(run_id, status_of(run))
             if after is run:

@@ -11,7 +11,12 @@ from attrs import evolve, frozen
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.continuation import people
 from detent.adapters.agent.decisions import RunDecisions
-from detent.core.control.decisions import ToolExecutionDecision, apply_decisions
+from detent.core.control.decisions import (
+    ToolExecutionDecision,
+    apply_decisions,
+    grants_in,
+    revocation,
+)
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.core.machine.step import step
@@ -19,18 +24,15 @@ from detent.core.run.approval import Principal
 from detent.core.run.events import (
     CancelRequested,
     Event,
-    GrantRevoked,
     MessageReceived,
     Resumed,
 )
 from detent.core.run.run import Run
 from detent.core.storage.journal import status_of
-from detent.ports.hosting import HostRefusal, Sent, TryAgain
+from detent.ports.hosting import HostRefusal, Revoke, Sent, TryAgain
 from detent.ports.journal import RunNotFoundError
 
-Spoken: TypeAlias = (
-    ToolExecutionDecision | CancelRequested | GrantRevoked | TryAgain | MessageReceived
-)
+Spoken: TypeAlias = ToolExecutionDecision | CancelRequested | Revoke | TryAgain | MessageReceived
 """What is said to a run itself."""
 T = TypeVar("T")
 
@@ -117,19 +119,21 @@ class People(RunDecisions):
         spec, now = self._assembly.current_spec, self._assembly.clock.now()
         if isinstance(said, ToolExecutionDecision):
             return apply_decisions(spec, run, [said], now, who)
+        after: Run[Any] | None = None
         event: Event
         match cast("object", said):  # no type checker need have seen who sends it
             case CancelRequested() as cancelled:
                 event = cancelled
-            case (MessageReceived() | GrantRevoked()) as heard:
+            case Revoke(grant, by):
+                after, event = revocation(spec, run, grant, by, now)
+            case MessageReceived() as heard:
                 event = evolve(heard, at=now)
             case TryAgain():
                 event = Resumed(self._assembly.chance.new_id(), now)
+                after = None if status_of(run) == "failed" else run
             case other:
                 raise TypeError(f"what can be sent to a run is one of {Sent}; got {other!r:.80}")
-        after = run
-        if not isinstance(said, TryAgain) or status_of(run) == "failed":
-            after = step(spec, run, event)
+        after = step(spec, run, event) if after is None else after
         if after is run:
             raise _RefusedError(_changes_nothing(run, said))
         return after, [event]
@@ -162,12 +166,12 @@ def _undigested(said: Spoken) -> HostRefusal | None:
 
 
 def _changes_nothing(
-    run: Run[Any], said: CancelRequested | GrantRevoked | TryAgain | MessageReceived
+    run: Run[Any], said: CancelRequested | Revoke | TryAgain | MessageReceived
 ) -> HostRefusal:
     status = status_of(run)
-    if isinstance(said, GrantRevoked) and (run.outcome is None or status == "failed"):
-        refs = ", ".join(str(tuple(grant.ref)) for grant in run.grants) or "none"
-        text = f"run {run.id!r} has no grant of the call {tuple(said.ref)}; it has of: {refs}"
+    if isinstance(said, Revoke) and (run.outcome is None or status == "failed"):
+        refs = ", ".join(str(tuple(grant.ref)) for grant in grants_in(run)) or "none"
+        text = f"run {run.id!r} has no grant of the call {tuple(said.grant.ref)}; it has of: {refs}"
         return HostRefusal("unknown_call", text)
     if not isinstance(said, TryAgain):
         return HostRefusal("ended", f"run {run.id!r} has ended: it is {status}")

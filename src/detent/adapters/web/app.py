@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web import decided, inbox, live, moments, overview, runs
-from detent.adapters.web.api import api_routes, probe
+from detent.adapters.web.api.routes import api_routes, probe
 from detent.adapters.web.people import SESSION_S, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
 from detent.adapters.web.rendering import base_of, page
@@ -100,6 +100,7 @@ CHANGING: Mapping[str, Page] = {
     "/cancel": runs.cancel,
     "/go-on": runs.go_on,
     "/try-again": runs.try_again,
+    "/revoke": runs.revoke,
 }
 """What takes a form."""
 

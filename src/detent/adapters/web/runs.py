@@ -17,6 +17,7 @@ from detent.adapters.web.inbox import QuestionView, cursor_in
 from detent.adapters.web.rendering import base_of, json_response, page
 from detent.adapters.web.timeline import picture_of
 from detent.core.chat.messages import ChatMessage
+from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
 from detent.ports.hosting import (
@@ -24,6 +25,7 @@ from detent.ports.hosting import (
     HostedRun,
     HostRefusal,
     PendingQuestion,
+    Revoke,
     Sent,
     TryAgain,
     UnknownAgentError,
@@ -94,6 +96,7 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
             )
             for record in hosted.run.decisions
         ],
+        "grants": [grant.to_dict() for grant in hosted.grants],
         "messages": messages[-MESSAGES_MAX:],
         "earlier": max(0, len(messages) - MESSAGES_MAX),
         "entries": entries[-EVENTS_MAX:],
@@ -135,6 +138,21 @@ async def cancel(request: Request) -> Response:
 async def try_again(request: Request) -> Response:
     """Have the model asked again in a run that has failed."""
     return await say(request, TryAgain(by=request.state.person.name))
+
+
+async def revoke(request: Request) -> Response:
+    """Have a confirmation count for no further calls."""
+    form = request.state.form
+    run_id = str(form.get("run_id", ""))
+    try:
+        hosted = await host_of(request).run(run_id)
+        grant = hosted.grant(*(read_json(str(form.get(name))) for name in ("ref", "path")))
+    except (RunNotFoundError, UnknownAgentError, StoredDataError, ValueError) as error:
+        return page(request, "refused.html", 409, text=str(error), details=(), run_id=run_id)
+    if grant is None:
+        text = "That counts for no further calls any more."
+        return page(request, "refused.html", 409, text=text, details=(), run_id=run_id)
+    return await say(request, Revoke(grant, by=request.state.person.name))
 
 
 async def go_on(request: Request) -> Response:

@@ -7,7 +7,7 @@ from functools import reduce
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Self
 
-from attrs import asdict, field, fields_dict, frozen
+from attrs import asdict, evolve, field, fields_dict, frozen
 from attrs.validators import optional
 
 from detent.core.chat.messages import ToolCall
@@ -20,13 +20,14 @@ from detent.core.run.approval import (
     Answered,
     Confirmed,
     Decision,
+    Grant,
     Modified,
     Principal,
     Rejected,
     Scope,
     is_scope,
 )
-from detent.core.run.events import Event, HumanDecided
+from detent.core.run.events import Event, GrantRevoked, HumanDecided
 from detent.core.run.refs import Path
 from detent.core.run.run import AwaitingDecision, Run, Slot
 from detent.core.run.spec import AgentSpec
@@ -189,6 +190,24 @@ def apply_decisions(
         events.append(match.unwrap())
         run = step(spec, run, events[-1])
     return run, events
+
+
+def grants_in(run: Run[Any]) -> tuple[Grant, ...]:
+    """The confirmations that count for further calls, of the agents at work in the run as well."""
+    found = ((path, grant) for path, inner in runs_in(run) for grant in inner.grants)
+    return tuple(evolve(grant, path=path) for path, grant in found)
+
+
+def revocation(
+    spec: AgentSpec[S], run: Run[S], grant: Grant, by: str | None, at: float | None
+) -> tuple[Run[S], Event]:
+    """The run once a confirmation counts no further, and the event; the run itself if it has none.
+
+    Others of the same call, which was asked about again, end with it.
+    """
+    event = wrap_event(grant.path, GrantRevoked(grant.ref, by, at))
+    is_there = grant.path in dict(runs_in(run))  # an agent that has answered has taken its own away
+    return (step(spec, run, event) if is_there else run), event
 
 
 def _waits_for(slot: Slot, decision: ToolExecutionDecision) -> bool:

@@ -338,7 +338,7 @@ def _scope(ask: Ask, decision: Decision) -> Scope:
     """What a yes counts for."""
     if isinstance(decision, Confirmed) and decision.remember is not None:
         return decision.remember  # RULE: no policy widens "for this call" that a human has said
-    return SCOPES[min(map(SCOPES.index, (ask.remember, ask.answers.remember)))]
+    return ask.scope
 
 
 def _record(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> DecisionRecord:

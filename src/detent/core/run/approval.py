@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import Attribute, field, fields_dict, frozen
 from attrs.validators import and_, deep_iterable, min_len, optional
@@ -12,9 +12,10 @@ from attrs.validators import and_, deep_iterable, min_len, optional
 from detent.core.chat.messages import ToolCall
 from detent.core.run.limits import is_past
 from detent.core.run.refs import CallRef, Path
+from detent.core.tools.masking import masked
 from detent.core.tools.version import hash_of
 from detent.core.values.checks import number, of_kind
-from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
+from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping, thaw
 
 Amounts: TypeAlias = FrozenDict[str, float]
 """How much of each budget, by its name; a budget has no amount below zero."""
@@ -170,6 +171,11 @@ class Ask:
     attempts: int | None = field(default=None, validator=optional(_is_count))
     approvers: Approvers = ANYBODY
     spends: Amounts = NOTHING
+
+    @property
+    def scope(self) -> Scope:
+        """What a confirmation counts for that does not say it: no more than its answers let it."""
+        return SCOPES[min(map(SCOPES.index, (self.remember, self.answers.remember)))]
 
 
 PLAIN_ASK = Ask()
@@ -368,6 +374,19 @@ class Grant:
     expires_at: float | None = None
     revealed: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
     approvers: Approvers = ANYBODY
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, for a web page: which call it was, secrets masked, and what it counts for."""
+        return {
+            "ref": [*self.ref],
+            "path": [[*agent] for agent in self.path],
+            "tool_name": self.call.tool_name,
+            "arguments": thaw(masked(self.call.arguments, self.call.secret)),
+            "scope": self.scope,
+            "by": self.by,
+            "at": self.at,
+            "expires_at": self.expires_at,
+        }
 
     def covers(self, binding: Binding, at: float | None) -> bool:
         """Whether a call with this binding need not be asked about, at a time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from detent.core.chat.messages import ChatMessage
-from detent.ports.hosting import Host
+from detent.ports.hosting import Host, PendingQuestion, Revoke
 from detent.ports.journal import Entry
 from detent.ports.laws.hosting_waits import (
     Law,
@@ -13,6 +13,7 @@ from detent.ports.laws.hosting_waits import (
     question_of,
     questions_of,
     until,
+    why_of,
 )
 
 HOOKED = "hooked"
@@ -36,6 +37,31 @@ async def what_was_confirmed_is_remembered(host: Host) -> None:
     result = await host.result("learns")
     must(result.text == "Done: gave 5, gave 5", "what was confirmed is not asked about again")
     must(len(result.run.decisions) == 1, "a human decides once")
+
+
+async def what_was_confirmed_can_be_taken_back(host: Host) -> None:
+    """What counts for further calls is listed, of agents inside as well, until somebody ends it."""
+    await host.start("chief", "pay", run_id="revokes")
+    call = (await question_of(host, "revokes")).call
+    accepted(await host.send("revokes", call.confirm(by="Ada", remember="tool")))
+    (lent,) = await until(lambda: _questions_about(host, "lend"))
+    (grant,) = (await host.run("revokes")).grants
+    must((grant.call.tool_name, grant.by) == ("give", "Ada"), "what was confirmed is listed")
+    must([agent.tool_name for agent in grant.path] == ["helper"], "and of which agent it is")
+    accepted(await host.send("revokes", Revoke(grant, by="Bob")))
+    must(not (await host.run("revokes")).grants, "what was taken back counts no more")
+    again = await host.send("revokes", Revoke(grant))
+    must(why_of(again) == "unknown_call", "what does not count is not taken back")
+    accepted(await host.send("revokes", lent.call.reject()))
+    await host.result("revokes")
+    late = await host.send("revokes", Revoke(grant))
+    must(why_of(late) == "ended", "nothing is taken back in a run that has ended")
+
+
+async def _questions_about(host: Host, tool_name: str) -> list[PendingQuestion]:
+    """The questions of the run "revokes" about a tool."""
+    found = await questions_of(host, "revokes")
+    return [question for question in found if question.call.tool_name == tool_name]
 
 
 async def a_wait_ends_by_itself(host: Host) -> None:
@@ -77,6 +103,7 @@ async def no_agent_has_hooks(host: Host) -> None:
 AGENT_LAWS: tuple[Law, ...] = (
     what_an_agent_inside_asks_is_asked,
     what_was_confirmed_is_remembered,
+    what_was_confirmed_can_be_taken_back,
     a_wait_ends_by_itself,
     a_run_at_work_hears_a_message,
 )

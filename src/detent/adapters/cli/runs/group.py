@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from detent.adapters.cli.endings import CodedGroup
+from detent.adapters.cli.runs.granting import grants, revoke
 from detent.adapters.cli.runs.keeping import backup, clean, export, verify
 from detent.adapters.cli.runs.looking import list_runs, pending, show
 from detent.adapters.cli.runs.steering import cancel, decide, resume, send
@@ -24,7 +25,7 @@ def runs() -> None:
 
 
 for command in (
-    *(list_runs, show, watch, pending, decide, resume, cancel, send, fork, replay, diff),
-    *(export, verify, backup, clean),
+    *(list_runs, show, watch, pending, decide, grants, revoke, resume, cancel, send),
+    *(fork, replay, diff, export, verify, backup, clean),
 ):
     runs.add_command(command)

@@ -132,6 +132,14 @@ class RemoteHost:
         data = {**decision.to_dict(), "by": None}
         return str(self._post("decide", {"run_id": run_id, "decision": data})["by"])
 
+    def grants(self, run_id: str) -> list[dict[str, Any]]:
+        """The confirmations of a run that count for further calls, as `Grant.to_dict` has them."""
+        return list(self._get(f"run/{_segment(run_id)}").get("grants", ()))
+
+    def revoke(self, run_id: str, grant: Mapping[str, Any]) -> None:
+        """Have one of them count no further."""
+        self._post("revoke", {"run_id": run_id, "ref": grant["ref"], "path": grant["path"]})
+
     def cancel(self, run_id: str, reason: str) -> None:
         """End a run."""
         self._post("cancel", {"run_id": run_id, "reason": reason})

@@ -33,6 +33,7 @@ EXPIRES_S = 0.5
 ARGUMENTS: dict[str, dict[str, object]] = {
     "pay": {"amount": 5},
     "give": {"amount": 5},
+    "lend": {"amount": 5},
     "helper": {"task": "pay"},
 }
 
@@ -54,6 +55,12 @@ async def sleep() -> str:
 def give(amount: int) -> str:
     """Pay, without an account."""
     return f"gave {amount}"
+
+
+@tool
+def lend(amount: int) -> str:
+    """Pay, to have it back."""
+    return f"lent {amount}"
 
 
 @tool
@@ -96,14 +103,23 @@ def host_agents(*, has_hooks: bool = True) -> dict[str, Agent[Any, Any]]:
         chat_generator=_Caller("give"), tools=[give], confirmation_strategies={"give": asks}
     )
     helper = AgentTool(giver, name="helper", description="gives")
+    lender = giver.evolve(
+        chat_generator=_Caller("give", "lend"),
+        tools=[give, lend],
+        confirmation_strategies={"give": asks, "lend": asks},
+    )
     agents = {
         "echo": Agent(chat_generator=_Echo()),
         "clerk": clerk,
         "sleeper": Agent(chat_generator=_Caller("sleep"), tools=[sleep]),
         "failing": Agent(chat_generator=_Failing(), model_retries=0),
         "boss": Agent(chat_generator=_Caller("helper"), tools=[helper]),
+        "chief": Agent(
+            chat_generator=_Caller("helper"),
+            tools=[AgentTool(lender, name="helper", description="gives and lends")],
+        ),
         "learner": giver.evolve(
-            chat_generator=_Caller("give", times=2),
+            chat_generator=_Caller("give", "give"),
             confirmation_strategies={"give": AskOncePolicy()},
         ),
         "hasty": giver.evolve(
@@ -137,17 +153,18 @@ class _Echo:
 
 
 class _Caller:
-    """Calls one tool so many times, with the amount of 5, and says what has come of it."""
+    """Calls one tool after the other, with the amount of 5, and says what has come of it."""
 
-    def __init__(self, tool_name: str, times: int = 1) -> None:
-        self._name, self._times = tool_name, times
+    def __init__(self, *tool_names: str) -> None:
+        self._names = tool_names
 
     async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
         results = [result for message in messages for result in message.tool_call_results]
-        if len(results) >= self._times:
+        if len(results) >= len(self._names):
             text = ", ".join(result.text or "" for result in results)
             return ChatReply(ChatMessage.from_assistant(f"Done: {text}"))
-        call = ToolCall(self._name, ARGUMENTS.get(self._name, {}))
+        name = self._names[len(results)]
+        call = ToolCall(name, ARGUMENTS.get(name, {}))
         return ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
 
 

@@ -8,45 +8,44 @@ another site can send, and `by` is whose request it is, never what the request s
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from functools import wraps
 from typing import Any
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from detent.adapters.hosts.stored import HostHealth
 from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.adapters.web.api.requests import (
+    PAGING,
+    Answer,
+    ApiError,
+    answered,
+    members_of,
+    page_of,
+    person_of,
+    query_of,
+    read_first,
+    said_in_json,
+    whole,
+)
 from detent.adapters.web.finding import entries_of, host_of, plain_entries, plain_entry, secret_in
 from detent.adapters.web.live import event, stream, with_pauses
-from detent.adapters.web.people import Person, SignIn, Tokens
-from detent.adapters.web.protection import is_local, other_site
+from detent.adapters.web.people import Person, SignIn
 from detent.adapters.web.rendering import json_response
 from detent.adapters.web.shown import secret_names
 from detent.core.chat.messages import ChatMessage
-from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
-from detent.core.values.checks import meant
-from detent.ports.hosting import Accepted, Host, HostRefusal, UnknownAgentError
-from detent.ports.journal import Entry, JournalError, RunNotFoundError
-from detent.ports.listing import RunQuery
+from detent.ports.hosting import Accepted, Host, HostRefusal, Revoke
+from detent.ports.journal import Entry, RunNotFoundError
 
 VERSION = 1
 """Of what is asked and answered: a change that breaks a client is another one."""
-NOT_SIGNED_IN = 401
-NO_SUCH_QUERY = 400
-PAGING = ("limit", "before")
-"""What every query for a page may say."""
-BODY_BYTES = 1_000_000
-"""How long what is sent may be."""
-LIMIT_MAX = 1_000
-"""How many runs a page may have."""
-Answer = Callable[[Request], Awaitable[Response]]
 STATUSES: Mapping[str, int] = {
     "unknown_run": 404,
     "unknown_agent": 404,
@@ -55,16 +54,6 @@ STATUSES: Mapping[str, int] = {
     "shutting_down": 503,
 }
 """What a refusal is in HTTP; any other one is a conflict with what is stored."""
-
-
-@frozen
-class ApiError(Exception):
-    """A request that is answered with an error."""
-
-    status: int
-    why: str
-    text: str
-    faults: tuple[str, ...] = ()
 
 
 def api_routes(sign_in: SignIn | None) -> list[Route]:
@@ -83,144 +72,15 @@ def api_routes(sign_in: SignIn | None) -> list[Route]:
         "/api/decide": decide,
         "/api/cancel": cancel,
         "/api/send": send,
+        "/api/revoke": revoke,
     }
     return [
-        *(Route(path, _answered(handler, sign_in)) for path, handler in reading.items()),
+        *(Route(path, answered(handler, sign_in)) for path, handler in reading.items()),
         *(
-            Route(path, _answered(_read_first(handler), sign_in), methods=["POST"])
+            Route(path, answered(read_first(handler), sign_in), methods=["POST"])
             for path, handler in changing.items()
         ),
     ]
-
-
-def _answered(handler: Answer, sign_in: SignIn | None) -> Answer:
-    """The handler, for who has shown who they are."""
-
-    @wraps(handler)
-    async def guarded(request: Request) -> Response:
-        request.state.person = await _person(request, sign_in)
-        return await handler(request)
-
-    return _said_in_json(guarded)
-
-
-def _said_in_json(handler: Answer) -> Answer:
-    """The handler; what goes wrong is JSON as well."""
-
-    @wraps(handler)
-    async def guarded(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except ApiError as error:
-            return _error(error)
-        except RunNotFoundError as error:
-            return _error(ApiError(404, "unknown_run", str(error)))
-        except UnknownAgentError as error:
-            return _error(ApiError(409, "other_agent", str(error)))
-        except StoredDataError as error:
-            return _error(ApiError(409, "unreadable", str(error)))
-        except JournalError as error:
-            return _error(ApiError(503, "no_store", str(error)))
-        except ValueError as error:
-            return _error(ApiError(422, "invalid", str(error)))
-
-    return guarded
-
-
-def _error(error: ApiError) -> Response:
-    details = {"why": error.why, "text": error.text, "faults": [*error.faults]}
-    headers = {"WWW-Authenticate": "Bearer"} if error.status == NOT_SIGNED_IN else None
-    return json_response({"error": details}, error.status, headers)
-
-
-async def _person(request: Request, sign_in: SignIn | None) -> Person:
-    if sign_in is None:
-        if not is_local(request):
-            text = "nobody can sign in here, so that only this machine is answered"
-            raise ApiError(403, "not_local", text)
-        return Person("local")
-    if isinstance(sign_in, Tokens):
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        person = sign_in.person(token.strip()) if scheme.lower() == "bearer" else None
-        text = "say who you are: Authorization: Bearer, and your token"
-    else:
-        person, text = await sign_in(request), "you are not signed in"
-    if person is None:
-        raise ApiError(NOT_SIGNED_IN, "not_signed_in", text)
-    return person
-
-
-def _read_first(handler: Answer) -> Answer:
-    """The handler, for an object of JSON that no page of another site can send."""
-
-    @wraps(handler)
-    async def reading(request: Request) -> Response:
-        if other_site(request):
-            raise ApiError(403, "other_site", "it comes from another site")
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            text = f"expected JSON, Content-Type: application/json, got {kind or 'no type'}"
-            raise ApiError(415, "invalid", text)
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > BODY_BYTES:
-                raise ApiError(413, "invalid", f"expected at most {BODY_BYTES:,} bytes")
-        try:
-            content = read_json(body)
-        except ValueError:
-            content = None
-        if not isinstance(content, dict):
-            raise ApiError(422, "invalid", "expected an object of JSON")
-        request.state.said = content
-        return await handler(request)
-
-    return reading
-
-
-def _members(request: Request, optional: Sequence[str] = (), **kinds: type) -> list[Any]:
-    """What a request says by these names, each of its type, and nothing else."""
-    content: dict[str, Any] = request.state.said
-    if more := sorted(content.keys() - kinds.keys()):
-        raise ApiError(422, "invalid", f"expected {', '.join(kinds)}; got {more[0]!r} as well")
-    for name, kind in kinds.items():
-        is_left_out = name in optional and content.get(name) is None
-        if not (is_left_out or isinstance(content.get(name), kind)):
-            raise ApiError(422, "invalid", f"{name}: expected {kind.__name__}")
-    return [content.get(name) for name in kinds]
-
-
-def _query(request: Request, *names: str) -> Mapping[str, str]:
-    """What a query says by these names, and nothing else: a misspelt filter lets every run through.
-
-    RULE: each endpoint with a query reads it by this.
-    """
-    query = request.query_params
-    for name in sorted(query.keys() - names):
-        text = f"expected no more than {', '.join(names)}, got {name[:40]!r}{meant(name, names)}"
-        raise ApiError(NO_SUCH_QUERY, "invalid", text)
-    try:
-        RunQuery(query.get("status"))
-    except ValueError as error:
-        raise ApiError(NO_SUCH_QUERY, "invalid", str(error)) from None
-    return query
-
-
-def _page(query: Mapping[str, str]) -> dict[str, Any]:
-    """Which page is asked for, and of which runs."""
-    named = {name: query[name] for name in query.keys() - PAGING}
-    limit = _whole("limit", query.get("limit", "50"))
-    before = read_json(query["before"]) if "before" in query else None
-    if before is not None and not isinstance(before, list):
-        raise ValueError("before is the `next` of a page, as JSON: [time, id]")
-    return {**named, "limit": min(limit, LIMIT_MAX), "before": before}
-
-
-def _whole(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ApiError(422, "invalid", f"{name}: expected a number, got {text[:40]!r}") from None
 
 
 async def about(request: Request) -> Response:
@@ -242,10 +102,10 @@ def probe(sign_in: SignIn | None) -> Answer:
 
     async def ready(request: Request) -> Response:
         if sign_in is None:
-            await _person(request, sign_in)
+            await person_of(request, sign_in)
         return _of_health({"is_ready": (await _health(request))["is_ready"]})
 
-    return _said_in_json(ready)
+    return said_in_json(ready)
 
 
 async def _health(request: Request) -> dict[str, Any]:
@@ -263,8 +123,8 @@ def _of_health(content: dict[str, Any]) -> Response:
 
 async def runs(request: Request) -> Response:
     """A page of runs, the one last written to first."""
-    query = _query(request, "status", "agent", "thread_id", "label", *PAGING)
-    page = _page(query)
+    query = query_of(request, "status", "agent", "thread_id", "label", *PAGING)
+    page = page_of(query)
     found = await host_of(request).runs(**page)
     following = found[-1].cursor if len(found) == page["limit"] else None
     return json_response({"runs": [asdict(listed) for listed in found], "next": following})
@@ -272,8 +132,8 @@ async def runs(request: Request) -> Response:
 
 async def pending(request: Request) -> Response:
     """The questions of a page of runs."""
-    query = _query(request, "agent", "thread_id", *PAGING)
-    found = await host_of(request).pending(**_page(query))
+    query = query_of(request, "agent", "thread_id", *PAGING)
+    found = await host_of(request).pending(**page_of(query))
     following = found[-1].cursor if found else None
     return json_response({"pending": [question.to_dict() for question in found], "next": following})
 
@@ -288,6 +148,7 @@ async def run(request: Request) -> Response:
         "run": asdict(hosted.listed),
         "pending": calls,
         "outdated": [asdict(one) for one in hosted.outdated],
+        "grants": [grant.to_dict() for grant in hosted.grants],
         "tools": [*of[0]] if of else [],
     }
     return json_response(content)
@@ -302,9 +163,9 @@ async def entries(request: Request) -> Response:
 
 
 def _after(request: Request) -> int:
-    said = _query(request, "after").get("after")
+    said = query_of(request, "after").get("after")
     position = request.headers.get("last-event-id") or said
-    return _whole("after", position or "-1")
+    return whole("after", position or "-1")
 
 
 async def watch(request: Request) -> Response:
@@ -337,7 +198,7 @@ async def _events(host: Host, run_id: str, after: int, secret: set[str]) -> Asyn
 async def begin(request: Request) -> Response:
     """Begin a run of an agent. With a `run_id` that is there already, it is that run."""
     names = ("run_id", "thread_id")
-    agent, text, run_id, thread_id = _members(
+    agent, text, run_id, thread_id = members_of(
         request, names, agent=str, text=str, run_id=str, thread_id=str
     )
     if not text.strip() or run_id == "":
@@ -353,7 +214,7 @@ async def begin(request: Request) -> Response:
 
 async def decide(request: Request) -> Response:
     """Decide about a call: `decision` is a `ToolExecutionDecision`, with the digest of the call."""
-    run_id, data = _members(request, run_id=str, decision=dict)
+    run_id, data = members_of(request, run_id=str, decision=dict)
     person: Person = request.state.person
     for name in ("by", "credential"):
         if data.get(name) is not None:
@@ -371,7 +232,7 @@ async def decide(request: Request) -> Response:
 
 async def cancel(request: Request) -> Response:
     """End a run."""
-    run_id, reason = _members(request, run_id=str, reason=str)
+    run_id, reason = members_of(request, run_id=str, reason=str)
     name = request.state.person.name
     done = await host_of(request).send(run_id, CancelRequested(f"{reason} ({name})"))
     return _outcome(done, by=name)
@@ -379,12 +240,22 @@ async def cancel(request: Request) -> Response:
 
 async def send(request: Request) -> Response:
     """Say something more to a run; to one that has ended, in a new run behind it."""
-    run_id, text = _members(request, run_id=str, text=str)
+    run_id, text = members_of(request, run_id=str, text=str)
     if not text.strip():
         raise ApiError(422, "invalid", "text: there is nothing to say")
     name = request.state.person.name
     message = MessageReceived(ChatMessage.from_user(text), by=name)
     return _outcome(await host_of(request).send(run_id, message), by=name)
+
+
+async def revoke(request: Request) -> Response:
+    """Have a confirmation count no further: `ref` and `path` are those of one of a run's grants."""
+    run_id, ref, path = members_of(request, run_id=str, ref=list, path=list)
+    host, name = host_of(request), request.state.person.name
+    grant = (await host.run(run_id)).grant(ref, path)
+    if grant is None:
+        raise ApiError(409, "unknown_call", f"run {run_id!r} has no such grant, or no longer")
+    return _outcome(await host.send(run_id, Revoke(grant, by=name)), by=name)
 
 
 def _outcome(done: Accepted | HostRefusal, by: str, **more: bool) -> Response:

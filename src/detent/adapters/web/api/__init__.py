@@ -1,0 +1,1 @@
+"""The JSON face of a host, over HTTP."""
