@@ -47,6 +47,23 @@ def clerk(
     return Agent(chat_generator=script, tools=[pay], confirmation_strategies=rules, **options)
 
 
+def payer_and_signer(paid: Paid) -> Agent[Any, Any]:
+    """A clerk that pays and asks for a sign, and waits for both."""
+
+    @tool
+    def sign(key: str) -> str:
+        """Sign."""
+        return key
+
+    call = {"to": "Ann", "amount": 100, "key": "s3cret-value"}
+    paying = clerk(paid, call)
+    (pay,) = paying.spec.tools.values()
+    calls = [ToolCall("pay", call, "c1"), ToolCall("sign", {"key": "k"}, "c2")]
+    model = ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=calls), "Done.")
+    rules = {"pay": AlwaysAskPolicy(), "sign": AlwaysAskPolicy()}
+    return Agent(chat_generator=model, tools=[pay, sign], confirmation_strategies=rules)
+
+
 @asynccontextmanager
 async def hosted(paid: Paid, **agents: dict[str, Any]) -> AsyncGenerator[Host]:
     """A host; of each agent one run, of its name, that waits for somebody to confirm its call."""

@@ -37,9 +37,21 @@ from detent.machine import Cancelled
 from detent.models import ChatGeneratorError, ModelFailure
 from detent.ports.journal import JournalUnavailableError
 from detent.web import Person, Tokens, web_app
-from tests.adapters.web.pages import HOSTILE, Paid, clerk, hosted, token_in, visitor, waiting
+from tests.adapters.web.pages import (
+    HOSTILE,
+    Paid,
+    clerk,
+    hosted,
+    payer_and_signer,
+    token_in,
+    visitor,
+    waiting,
+)
 
-CHANGING = ("begin", "decide", "decide-many", "cancel", "go-on", "try-again", "sign-out")
+CHANGING = (
+    *("begin", "fork", "decide", "decide-many", "revoke", "cancel", "go-on", "try-again"),
+    "sign-out",
+)
 ANN = {"to": "Ann", "amount": 100, "key": "s3cret-value"}
 
 
@@ -361,16 +373,7 @@ def test_nothing_is_decided_by_opening_a_page() -> None:
 
     async def visit() -> set[int]:
         async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
-            paths = (
-                "/begin",
-                "/decide",
-                "/decide-many",
-                "/cancel",
-                "/go-on",
-                "/try-again",
-                "/sign-out",
-            )
-            return {(await client.get(path)).status_code for path in paths}
+            return {(await client.get(f"/{name}")).status_code for name in CHANGING}
 
     assert asyncio.run(visit()) <= {404, 405}
 
@@ -492,6 +495,29 @@ def test_every_answer_says_that_no_foreign_code_runs() -> None:
         assert "script-src 'self'" in headers["content-security-policy"]
         assert "unsafe" not in headers["content-security-policy"]
         assert headers["x-frame-options"] == "DENY"
+
+
+def test_what_counts_further_is_taken_back_from_the_page_of_a_run() -> None:
+    """With a button; once, and what is no grant is refused."""
+
+    async def visit() -> tuple[str, list[httpx.Response], str]:
+        agents = {"clerk": payer_and_signer([])}
+        async with waiting(agents) as host, visitor(web_app(host)) as client:
+            about = await asked(client, host)
+            await client.post("/decide", data={**about, "answer": "confirm", "remember": "tool"})
+            shown = (await client.get("/run/clerk")).text
+            form = {**about, "ref": "[1, 0]", "path": "[]"}
+            wrong = [{"ref": "[9, 9]"}, {"ref": "["}, {"run_id": "nobody"}]
+            answers = [await client.post("/revoke", data=form | part) for part in wrong]
+            answers += [await client.post("/revoke", data=form) for _ in range(2)]
+            return shown, answers, (await client.get("/run/clerk")).text
+
+    shown, answers, left = asyncio.run(visit())
+    assert [answer.status_code for answer in answers] == [409, 409, 409, 303, 409]
+    assert "counts for no further calls any more" in answers[-1].text
+    assert "<h2>Counts for further calls</h2>" in shown
+    assert "whatever its arguments: said by <bdi>local</bdi>" in shown
+    assert "Take it back" not in left
 
 
 def test_a_run_can_be_ended_and_gone_on_with() -> None:

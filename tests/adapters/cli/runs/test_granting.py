@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from detent import AlwaysAskPolicy, SQLiteJournal, ToolCall
+from detent.core.run.approval import Scope
 from tests.adapters.cli.runs.clerks import PAY, app, begin, call, clerk, document, said
 from tests.adapters.cli.runs.test_remote import at
 
@@ -25,10 +26,10 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SQLiteJournal:
     return journal
 
 
-def remember(journal: SQLiteJournal, number: int, scope: str) -> None:
+def remember(journal: SQLiteJournal, number: int, scope: Scope) -> None:
     agent = clerk(journal)
     (waiting,) = [one for one in agent.pending("r") if one.arguments["amount"] == number]
-    agent.decide("r", waiting.confirm(by="Ada", remember=scope))  # type: ignore[arg-type]
+    agent.decide("r", waiting.confirm(by="Ada", remember=scope))
 
 
 def test_what_counts_further_is_listed_and_taken_back(

@@ -13,7 +13,15 @@ from starlette.requests import Request
 
 from detent.hosts import Host
 from detent.web import Person, Tokens, web_app
-from tests.adapters.web.pages import Paid, hosted, token_in, visitor
+from tests.adapters.web.pages import (
+    Paid,
+    clerk,
+    hosted,
+    payer_and_signer,
+    token_in,
+    visitor,
+    waiting,
+)
 
 ANN = {"to": "Ann", "amount": 100, "key": "s3cret-value"}
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
@@ -40,7 +48,7 @@ def visited(
 
 async def confirmed(client: httpx.AsyncClient, **more: Any) -> httpx.Response:
     """What comes of a yes to what waits."""
-    (asked,) = (await client.get("/api/pending")).json()["pending"]
+    asked, *_ = (await client.get("/api/pending")).json()["pending"]
     call = asked["call"]
     said = {"tool_name": call["tool_name"], "execute": True, "digest": call["digest"], **more}
     return await client.post("/api/decide", json={"run_id": call["run_id"], "decision": said})
@@ -391,6 +399,41 @@ def test_a_run_is_cancelled_in_the_name_of_who_asks() -> None:
     first, again, entries = visited(visit)
     assert (first, again) == ({"run_id": "clerk", "by": "local"}, 409)
     assert "no longer wanted (local)" in entries
+
+
+def test_what_counts_further_is_taken_back_in_the_name_of_who_asks() -> None:
+    """Once; what is none of the run's is refused."""
+    paid: Paid = []
+
+    async def visit() -> list[Any]:
+        agents = {"clerk": clerk(paid, ANN, runs=2)}
+        async with waiting(agents) as host, visitor(web_app(host)) as client:
+            await confirmed(client, remember="arguments")
+            assert (await host.result("clerk", timeout=10)).text == "Done."
+            return [(await client.get("/api/run/clerk")).json()["grants"], await revoked(client)]
+
+    async def waits() -> list[Any]:
+        agents = {"clerk": payer_and_signer(paid)}
+        async with waiting(agents) as host, visitor(web_app(host)) as client:
+            await confirmed(client, remember="tool")
+            (grant,) = (await client.get("/api/run/clerk")).json()["grants"]
+            answers = [await revoked(client, ref=[9, 9]), await revoked(client, ref="x")]
+            answers += [await revoked(client), await revoked(client)]
+            left = (await client.get("/api/run/clerk")).json()["grants"]
+            return [grant, [answer.status_code for answer in answers], left]
+
+    (grant,), late = asyncio.run(visit())
+    assert (grant["tool_name"], grant["scope"], grant["by"]) == ("pay", "arguments", "local")
+    assert (late.status_code, late.json()["error"]["why"]) == (409, "ended")
+    assert len(paid) == 2
+    grant, codes, left = asyncio.run(waits())
+    assert (grant["arguments"]["key"], codes, left) == ("********", [409, 422, 200, 409], [])
+
+
+async def revoked(client: httpx.AsyncClient, **more: Any) -> httpx.Response:
+    """What comes of taking back the first yes."""
+    said = {"run_id": "clerk", "ref": [1, 0], "path": [], **more}
+    return await client.post("/api/revoke", json=said)
 
 
 def test_one_run_whose_call_cannot_be_encoded_hides_no_other() -> None:
