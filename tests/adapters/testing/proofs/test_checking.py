@@ -13,6 +13,7 @@ from detent import (
     ChatMessage,
     Confirmed,
     Limits,
+    Rejected,
     State,
     Tool,
     ToolCall,
@@ -38,8 +39,9 @@ from detent.approvals import (
     Grant,
     WithQuestionOptions,
 )
-from detent.core.machine.delegation import ANSWER, PARAMETERS
+from detent.core.machine.delegation import ANSWER, PARAMETERS, runs_in
 from detent.core.run.effects import Policy
+from detent.core.run.run import AwaitingDecision, Running
 from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
 from detent.machine import (
@@ -85,6 +87,8 @@ def always_ask(call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
     return Ask()
 
 
+LAST = 2
+"""The turn in which nothing may be asked again."""
 LOOK = create_tool_from_function(look, on_unknown="rerun", retries=1, timeout_s=5)
 PAY = create_tool_from_function(pay)
 
@@ -471,3 +475,66 @@ def test_what_is_no_claim_is_refused() -> None:
         check(cast(Any, 3), always(nothing))
     with pytest.raises(ValueError, match="says nothing without tokens=, cost= or amount="):
         budget_never_exceeded()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_goes_by_past_rejections_is_seen(*, inside: bool, exact: bool) -> None:
+    """Nobody is asked again about what people refuse; who has not refused is."""
+    limits = Limits(2, max_rejections=1)
+    spec = evolve(spec_of(always_ask, PAY), limits=limits)
+    if inside:
+        spec = asking_a_helper(spec)
+
+    def pays_once(run: Run[Any]) -> bool:
+        runs = [one for _, one in runs_in(run)]
+        at_work = any(isinstance(slot.status, Running) for one in runs for slot in one.slots)
+        return not (at_work and any(one.tool_call_counts.get("pay", 0) > 1 for one in runs))
+
+    with pytest.raises(Refuted, match="pays_once does not hold"):
+        check(spec, always(pays_once), turns=2, calls=1, exact=exact)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_holds_by_past_rejections_alone_is_proved(*, exact: bool) -> None:
+    """Where nobody is asked a second time, nobody is."""
+    limits = Limits(2, max_tool_rejections=1)
+    spec = evolve(spec_of(always_ask, PAY), limits=limits)
+
+    def judge(
+        memory: int | None, before: Run[Any], event: Event, after: Run[Any]
+    ) -> int | Violation:
+        has_refused = isinstance(event, HumanDecided) and isinstance(event.decision, Rejected)
+        refusals = (memory or 0) + has_refused
+        waits = any(isinstance(slot.status, AwaitingDecision) for slot in after.slots)
+        wrong = waits and refusals and after.turn == LAST
+        return Violation("somebody is asked again") if wrong else refusals
+
+    assert check(spec, Property("asked once", judge), calls=1, exact=exact).cut == 0
+
+
+def test_a_policy_or_claim_that_reads_the_past_needs_exact() -> None:
+    """Runs that differ in what was said or decided count as one without it."""
+
+    def once(call: ToolCall, tool: Tool, run: Run[Any]) -> Allow | Ask:
+        return Ask() if run.decisions else Allow()
+
+    def has_said_little(run: Run[Any]) -> bool:
+        return len(run.messages) < 100
+
+    with pytest.raises(ValueError, match=r"the policy of 'pay' reads \['decisions'\].*exact=True"):
+        check(spec_of(once), always_ends_within(2))
+    with pytest.raises(ValueError, match=r"has_said_little reads \['messages'\]"):
+        check(spec_of(), always(has_said_little))
+    assert check(spec_of(once), always(has_said_little), turns=1, calls=1, exact=True).states
+
+
+def test_a_proof_says_that_arguments_are_made_up() -> None:
+    """It is of these alone."""
+    spec = spec_of(always_ask, PAY)
+    made_up = check(spec, never_runs_unapproved("pay"), turns=1, calls=1)
+    assert "pay with the arguments of one made-up example" in str(made_up)
+    named = check(
+        spec, never_runs_unapproved("pay"), turns=1, calls=1, arguments={"pay": [{"amount": 7}]}
+    )
+    assert "made-up" not in str(named)

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from types import MethodType
 from typing import Any
 
 from detent.adapters.testing.proofs.functions import behind, called_by, finds_unseen, reached_from
+from detent.adapters.testing.proofs.named_functions import (
+    Found,
+    is_of_python,
+    names_in,
+    own_function,
+)
 from detent.adapters.testing.proofs.properties import Property
 from detent.adapters.testing.proofs.roots import of_agent
 from detent.core.control.hooks import Hook
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
+
+PAST = frozenset({"messages", "decisions"})
+"""What of a run is left out where runs count as one."""
 
 
 def require_all_callers(
@@ -35,8 +45,9 @@ def require_all_callers(
         if unseen := {tool.name for tool in tools if finds_unseen(tool)} - claimed:
             raise ValueError(
                 f"{claim.name} cannot be proved: {sorted(unseen)} runs code that it makes itself "
-                "(eval, timeit), or finds something by a name (getattr, pickle) or among all that "
-                "there is (gc), which may be anything; "
+                "(eval, timeit), or finds something by a name (getattr, hasattr, pickle, format of "
+                "a text made elsewhere) or among all that there is (gc), or begins a process, "
+                "which may be anything; "
                 "claim the same of that, or do without"
             )
         callers = {tool.name for tool in tools if _is_among(functions, called_by(tool))}
@@ -52,6 +63,24 @@ def require_all_callers(
                         f"{claim.name} is about a function that [{place}] calls by itself, where "
                         "no policy is asked; do without, and name the tool by its name"
                     )
+
+
+def require_no_readers(spec: AgentSpec[Any], claims: Sequence[Property]) -> None:
+    """Refuse what reads what runs that count as one may differ in, as far as its code names it.
+
+    Raises:
+        ValueError: a policy or a claim reads the conversation or past decisions.
+    """
+    places = [place for _, agent in _agents(spec) for place in of_agent(agent, ())]
+    policies = [(place, found) for place, found in places if place.startswith("the policy")]
+    for place, found in [*policies, *((claim.name, Found(claim.judge)) for claim in claims)]:
+        own = [own_function(one) for one in reached_from([found])]
+        code = [one.__code__ for one in own if one is not None and not is_of_python(one)]
+        if named := sorted(PAST.intersection(chain.from_iterable(map(names_in, code)))):
+            raise ValueError(
+                f"{place} reads {named}: runs that differ in these alone count as one; "
+                "check(…, exact=True) tells them apart"
+            )
 
 
 def _agents(

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from detent.adapters.agent.assembly import inner_hooks_of
-from detent.adapters.testing.proofs.callers import require_all_callers
+from detent.adapters.testing.proofs.callers import require_all_callers, require_no_readers
+from detent.adapters.testing.proofs.patience import unwearied
 from detent.adapters.testing.proofs.properties import Property, Violation
 from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
 from detent.adapters.testing.simulation.diagram import Edge, edges_between
@@ -50,8 +52,9 @@ class Proof:
     """Claims that hold for every order of events up to a bound.
 
     `cut` counts the runs that were not followed further, because they were in a later turn;
-    `dies_once` says that no run was followed in which the process dies once more in a call that
-    takes of a budget, which could be gone on with without end.
+    `made_up` names the tools that are called with one made-up example alone; `dies_once` says that
+    no run was followed in which the process dies once more in a call that takes of a budget, which
+    could be gone on with without end.
     """
 
     claims: tuple[str, ...]
@@ -64,12 +67,15 @@ class Proof:
     edges: frozenset[Edge] = field(repr=False)
     remember: bool = False
     dies_once: bool = False
+    made_up: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         bound = f"up to turn {self.turns}" if self.cut else "to the end"
         each = "" if self.remember else ", where each yes is to one call"
         if self.dies_once:
             each += ", and the process dies once in a call that takes of a budget"
+        if self.made_up:
+            each += f", {', '.join(self.made_up)} with the arguments of one made-up example"
         return (
             f"{', '.join(self.claims)}: holds for every order of events {bound}, with up to "
             f"{self.calls} calls at once{each}; {self.states} states, {self.transitions} "
@@ -118,7 +124,8 @@ def check(
         results: by tool name all that it may give; without it, one example of its return type.
         usage: the tokens of each reply; what it costs is what the agent's limits say.
         exact: tell runs apart that differ in their conversation, or in the record of decisions,
-            alone. Needed where a policy or a claim reads one; there are many more of them.
+            alone. Needed where a policy or a claim reads one, which is refused without it as far as
+            its code names it; there are many more of them.
         remember: humans may also say of a yes that it counts for further calls, as far as the
             question takes that; there are many more runs then. Without it the proof is of runs in
             which nobody does.
@@ -137,6 +144,8 @@ def check(
     _require_sense(spec, claims, arguments or {}, results or {})
     hooks = _hooks_of(agent, spec)
     require_all_callers(spec, claims, hooks)
+    if not exact:
+        require_no_readers(spec, claims)
     if calls < 1:
         raise ValueError(f"calls={calls}: a model that calls no tool proves nothing; say 1 or more")
     small = Small(spec, calls, arguments or {}, results or {}, usage, hooks, remember)
@@ -145,7 +154,12 @@ def check(
         raise ValueError(
             f"the run ends by {begun.outcome.exit_reason} before anything happens in it"
         )
-    return _Search(small, claims, begun, turns, exact=exact).proof()
+    if not exact:
+        patient = evolve(small, spec=unwearied(spec))
+        with suppress(Refuted):  # perhaps of a run in which nobody would have been asked any more
+            return _Search(patient, claims, begun, turns, exact=False).proof()
+        _Search(small, claims, begun, turns, exact=False).proof()  # refutes it, but for such a run
+    return _Search(small, claims, begun, turns, exact=True).proof()
 
 
 def _require_sense(
@@ -246,6 +260,7 @@ class _Search:
             frozenset(self._edges),
             self._small.remember,
             self._dies_once,
+            _made_up(self._small),
         )
 
     def _onward(self, here: int) -> Iterator[int]:
@@ -332,6 +347,14 @@ class _Search:
             held = {**data["state"]["data"], "messages": None}
             data = {**data, **UNCOMPARED, "state": held}
         return visit.memories, hash_of(data)
+
+
+def _made_up(small: Small) -> tuple[str, ...]:
+    """The tools for whose arguments an example was made up."""
+    agents = (small.spec, *agents_in(small.spec).values())
+    tools = (tool for agent in agents for tool in agent.tools.values())
+    named = {tool.name for tool in tools if tool.spec.parameters.get("properties")}
+    return tuple(sorted(named - small.arguments.keys()))
 
 
 def _dies_again(visit: _Visit) -> bool:

@@ -8,6 +8,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from detent.adapters.testing.proofs.named_functions import (
+    FORMAT,
     Found,
     Key,
     arguments_of,
@@ -39,6 +40,7 @@ UNSEEN_BY_REASON: Mapping[str, frozenset[str]] = {
                 "__spec__",
             ),
             *("getattr", "attrgetter", "methodcaller", "getattr_static", "getmembers"),
+            *("hasattr", "setattr", "delattr", "vformat", "Formatter", "Template", FORMAT),
             *("globals", "locals", "vars", "modules", "__getattribute__", "__dict__"),
             *("__globals__", "__builtins__", "f_globals", "f_locals", "f_builtins"),
         }
@@ -46,7 +48,15 @@ UNSEEN_BY_REASON: Mapping[str, frozenset[str]] = {
     "something among all that there is": frozenset(
         {"__closure__", "__subclasses__", "get_objects", "get_referrers", "get_referents"}
     ),
-    "a process of its own": frozenset({"popen", "posix_spawn", "fork", "execv", "execve"}),
+    "a process of its own": frozenset(
+        {
+            *("popen", "system", "startfile", "posix_spawn", "posix_spawnp", "fork", "forkpty"),
+            *("spawnl", "spawnle", "spawnlp", "spawnlpe", "spawnv", "spawnve", "spawnvp"),
+            *("spawnvpe", "execl", "execle", "execlp", "execlpe", "execv", "execve", "execvp"),
+            *("execvpe", "create_subprocess_exec", "create_subprocess_shell"),
+            *("subprocess_exec", "subprocess_shell"),
+        }
+    ),
 }
 """By these a function finds others, whose names need not stand in its code."""
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dis import get_instructions
+from dis import Instruction, get_instructions
 from functools import cached_property, partial, partialmethod, singledispatchmethod
 from gc import get_referents
 from inspect import getattr_static
 from itertools import islice
 from queue import Queue
+from string import Formatter
 from types import (
     CellType,
     CodeType,
@@ -36,6 +38,19 @@ DEEPEST = 12
 
 ALL = frozenset({"__dict__", "__globals__", "__builtins__", "f_globals", "f_locals", "modules"})
 """By these a function finds all that there is. It is refused for that, and they lead nowhere."""
+
+FORMAT = "format of a text made elsewhere"
+"""In place of the names that such a text may hold: no code can name this."""
+
+BY_PYTHON = frozenset(
+    {
+        *("read", "readline", "readlines", "readinto", "write", "writelines", "flush", "close"),
+        *("fileno", "isatty", "seek", "tell", "aclose", "send", "throw", "asend", "athrow"),
+        *("keys", "values", "items", "get", "emit", "handle", "filter", "run", "default"),
+        *("acquire", "release"),
+    }
+)
+"""What functions of Python's library call on what they are handed: `print` writes to its `file`."""
 
 Key: TypeAlias = tuple[int, int]
 
@@ -122,9 +137,34 @@ def names_in(code: CodeType) -> Iterator[str]:
     But for those by which pytest reports an assertion (`@pytest_ar`): they lead to all of pytest.
     """
     yield from (name for name in code.co_names if not name.startswith("@"))
+    yield from _names_in_texts(code)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):  # of a function, a class or, before 3.12, a comprehension
             yield from names_in(inner)
+
+
+def _names_in_texts(code: CodeType) -> Iterator[str]:
+    """The names that stand in its texts and tables: those of ``case Bank(go=…)``, ``"{0.go}"``.
+
+    `FORMAT` is one of them where a text is filled in that does not stand in the code.
+    """
+    before: Instruction | None = None
+    for instruction in get_instructions(code):
+        value = before.argval if before is not None and before.opname == "LOAD_CONST" else None
+        if instruction.opname == "MATCH_CLASS":
+            yield from value if isinstance(value, tuple) else ()
+            yield from ("__match_args__",) * bool(instruction.arg)
+        elif instruction.argval in {"format", "format_map"}:
+            yield from _fields_of(value) if isinstance(value, str) else (FORMAT,)
+        before = instruction
+
+
+def _fields_of(text: str) -> Iterator[str]:
+    """The attributes that a format string names, also where one stands in the form of another."""
+    with suppress(ValueError):  # it is none, and raises where it is filled in
+        for _, name, form, _ in Formatter().parse(text):
+            yield from re.findall(r"\.([^.\[]+)", name or "")
+            yield from _fields_of(form or "")
 
 
 def imports_in(code: CodeType) -> Iterator[str]:
@@ -180,7 +220,10 @@ class _Walk:
     def _attribute_functions(self, value: Any, depth: int) -> Iterator[Found]:
         if isinstance(value, type):  # whose own class makes its instances, and is asked for a name
             yield from self.functions_of(type(value), None, depth + 1)
-        for name in (*self.names, *_special_names(value)):
+        names = {*self.names, *_special_names(value)}
+        if "__match_args__" in self.names:  # by which a pattern without names looks attributes up
+            names |= {*getattr(value, "__match_args__", ())}
+        for name in names:
             for part in (part for held in _held(value, name) for part in called(held, value)):
                 if not isinstance(part, FunctionType) or isinstance(value, ModuleType):
                     yield from self.functions_of(part, None, depth + 1)
@@ -237,11 +280,14 @@ def called(held: Any, value: Any) -> Iterator[Any]:
 
 
 def _special_names(value: Any) -> Iterator[str]:
-    """The methods of a class that no code names: Python calls them for an operator or a `with`."""
+    """The methods of a class that no code names: Python calls them, for an operator say.
+
+    Or its library does, which takes whatever has them for a file, a stream or a table.
+    """
     kind = value if isinstance(value, type) else type(value)
     for owner in kind.__mro__:
         if not is_of_others(owner.__module__):
-            yield from (name for name in vars(owner) if name.startswith("__"))
+            yield from (name for name in vars(owner) if name.startswith("__") or name in BY_PYTHON)
 
 
 def _is_plain(value: Any) -> bool:

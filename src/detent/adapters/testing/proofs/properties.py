@@ -215,7 +215,7 @@ def _at_work(run: Run[Any]) -> dict[_Place, ToolCall]:
     return {
         (path, slot.ref): slot.call
         for path, slot in slots_in(run)
-        if isinstance(slot.status, Running | Unknown)
+        if isinstance(slot.status, Running | Delegated | Unknown)
     }
 
 

@@ -1,0 +1,157 @@
+"""A function that code names in a text or a pattern, or that Python calls, is seen."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentTool,
+    AlwaysAskPolicy,
+    ScriptedChatGenerator,
+    Tool,
+    create_tool_from_function,
+)
+from detent.adapters.testing.proofs.checking import check
+from detent.adapters.testing.proofs.properties import budget_never_exceeded, never_runs_unapproved
+
+
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+PAY = create_tool_from_function(pay)
+
+
+class Bank:
+    """Pays where somebody looks at it, sets it, matches it or writes to it."""
+
+    __match_args__ = ("balance", "go")
+
+    @property
+    def balance(self) -> int:
+        """It pays nothing."""
+        return 0
+
+    @property
+    def go(self) -> str:
+        """It pays."""
+        return pay(900)
+
+
+class Paper:
+    """Pays for what is written."""
+
+    def write(self, text: str) -> None:
+        """As a file has it."""
+        pay(len(text))
+
+
+BANK, PAPER = Bank(), Paper()
+TEMPLATE = "{0.go}"
+
+
+def by_format() -> str:
+    return "{0.go}".format(BANK)  # noqa: UP030, UP032 - on purpose
+
+
+def by_a_form() -> str:
+    return "{0:{1.go}}".format("x", BANK)
+
+
+def by_a_name_in_a_pattern() -> bool:
+    match BANK:
+        case Bank(go="paid"):
+            return True
+        case _:
+            return False
+
+
+def by_a_place_in_a_pattern() -> bool:
+    match BANK:
+        case Bank(0, "paid"):
+            return True
+        case _:
+            return False
+
+
+def by_printing() -> None:
+    print("x", file=PAPER)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [by_format, by_a_form, by_a_name_in_a_pattern, by_a_place_in_a_pattern, by_printing],
+)
+def test_what_is_named_without_a_name_in_the_code_is_seen(beside: Callable[[], Any]) -> None:
+    """It runs where no policy is asked."""
+    with pytest.raises(ValueError, match=r"about a function that \['beside'\] calls by itself"):
+        proof_beside(beside)
+
+
+def by_a_field_without_a_part() -> str:
+    return "{0}, {{0.go}}, {1[go]}, {2:>3}".format("x", {"go": 1}, 2)
+
+
+def by_a_balance() -> str:
+    match BANK:
+        case Bank(balance=0):
+            text = f"{BANK.balance}"
+            return text + "{0.balance}".format(BANK)  # noqa: UP030, UP032 - on purpose
+        case _:
+            return "}"
+
+
+@pytest.mark.parametrize("beside", [by_a_field_without_a_part, by_a_balance])
+def test_what_looks_at_something_else_is_none_of_them(beside: Callable[[], Any]) -> None:
+    """A tool may look at a bank that can also pay."""
+    assert proof_beside(beside).states
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        lambda: hasattr(BANK, "g" + "o"),
+        lambda: setattr(BANK, "du" + "e", 9),
+        lambda: delattr(BANK, "du" + "e"),
+        lambda: TEMPLATE.format(BANK),
+        lambda: TEMPLATE.format_map({"0": BANK}),
+        lambda: os.system("true"),  # noqa: S605, S607 - on purpose
+        lambda: os.spawnl(os.P_WAIT, "true", "true"),  # noqa: S606 - on purpose
+        lambda: asyncio.create_subprocess_exec("true"),
+    ],
+    ids=range(8),
+)
+def test_what_may_name_anything_cannot_be_seen(beside: Callable[[], Any]) -> None:
+    """Nor what a process of its own does."""
+    with pytest.raises(ValueError, match=r"cannot be proved: \['beside'\]"):
+        proof_beside(beside)
+
+
+def test_a_budget_counts_calls_of_agents_too() -> None:
+    """Their argument is what they take."""
+    inner = Agent(chat_generator=ScriptedChatGenerator())
+    helper = AgentTool(inner, name="helper", description="helps")
+    agent = Agent(chat_generator=ScriptedChatGenerator(), tools=[helper])
+    claim = budget_never_exceeded(amount=0, parameter="task", tools=["helper"])
+    with pytest.raises(AssertionError, match="helper runs for call"):
+        check(agent, claim, turns=1, calls=1)
+
+
+def proof_beside(function: Callable[[], Any]) -> Any:
+    """What is proved of paying beside a tool that runs a function."""
+    beside = Tool("beside", "", {"type": "object", "properties": {}}, function)
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(),
+        tools=[PAY, beside],
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+    )
+    return check(
+        agent, never_runs_unapproved("pay"), turns=1, calls=1, arguments={"pay": [{"amount": 1}]}
+    )
