@@ -96,7 +96,7 @@ def test_what_is_named_without_a_name_in_the_code_is_seen(beside: Callable[[], A
 
 
 def by_a_field_without_a_part() -> str:
-    return "{0}, {{0.go}}, {1[go]}, {2:>3}".format("x", {"go": 1}, 2)
+    return "{0}, {{0.go}}, {1[go]}, {2:>3}".format("x", {"go": 1}, 2)  # noqa: UP030 - on purpose
 
 
 def by_a_balance() -> str:
