@@ -10,7 +10,8 @@ from typing import Any
 from attrs import frozen
 
 from detent.adapters.stories.entries import messages_in, text_in
-from detent.adapters.stories.story import TAKEN_UP, Story, story_of
+from detent.adapters.stories.parts import Story
+from detent.adapters.stories.story import TAKEN_UP, story_of
 from detent.core.tools.masking import masked
 from detent.ports.journal import Entry
 

@@ -39,8 +39,9 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show, put
 from detent.adapters.journals.audited import CHAIN
+from detent.adapters.stories.parts import Story
 from detent.adapters.stories.steps import compact
-from detent.adapters.stories.story import SEALED, Story
+from detent.adapters.stories.story import SEALED
 from detent.adapters.system.terminal import drop_typed_keys, escape_control
 from detent.core.chat.messages import ChatMessage
 from detent.core.codec.json_text import read_json
