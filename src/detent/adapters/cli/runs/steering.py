@@ -17,6 +17,7 @@ from detent.adapters.cli.endings import (
     REFUSED,
     WAITING,
     ending,
+    stoppable,
 )
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.hints import runs_command
@@ -51,7 +52,6 @@ from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Failed
 from detent.core.tools.masking import MASK, masked
 from detent.core.values.frozen import thaw
-from detent.ports.chat import ChatGeneratorError
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.listing import ENDED, Listing
 from detent.ports.pending import PendingCall
@@ -270,13 +270,10 @@ def resume(
     story = required_story(store, name)
     agent = agent_for(app, story.agent, store, "resume")
     console = Console(stderr=as_json)
-    try:
+    with stoppable(_resume_command(name)):
         result = agent.resume(
             name, Show(console), raise_at_break_point=False, wait=wait, take_over=take_over
         )
-    except ChatGeneratorError as error:
-        again = f"Nothing is lost; to ask the model again:\n  {_resume_command(name)}"
-        raise ending(f"{error}\n\n{again}") from error
     if story.status in {"done", "cancelled"} and not as_json:
         put(console, result.text or "")
     end_with(result, console, as_json=as_json)
