@@ -431,6 +431,16 @@ def test_the_time_of_a_call_is_that_of_the_attempts_whose_end_somebody_saw() -> 
     ]
 
 
+def test_a_store_without_any_run_is_asked_about(tmp_path: Path) -> None:
+    """A file of the same name in another folder, or a copy of half of it, has none."""
+    SQLiteJournal(tmp_path / "copy.db").runs()
+
+    told = call("show", "order-1", "--store", str(tmp_path / "copy.db"), code=5).stderr
+    assert f"no run 'order-1' in SQLiteJournal('{tmp_path / 'copy.db'}'); it has none" in told
+    assert "and was it copied whole, of SQLite with the -wal beside it?" in told
+    assert "shows those" not in told
+
+
 def test_the_commands_that_are_named_find_the_same_store_and_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -331,14 +331,14 @@ def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:
         case "timeline":
             lines = timeline(story, console.width, lambda text: _can(console, text))
         case "cost":
-            lines = costs(story)
+            lines = costs(story, console.width)
         case "entries":
             rows = [
                 [str(value) for value in _entry_row(entry)] for entry in entries_of(store, name)
             ]
             lines = table(("AT", "WHEN", "KIND", "STATUS", "DATA"), rows, console)
         case _:
-            lines = tree(story)
+            lines = tree(story, console.width)
     put_lines(lines, console)
 
 

@@ -33,23 +33,27 @@ TIME = 14
 """The columns of a duration, and what parts it from its bar."""
 
 
-def heading(story: Story) -> list[Line]:
-    """What is true of the whole run."""
+def heading(story: Story, width: int = NARROW) -> list[Line]:
+    """What is true of the whole run; on a narrow terminal each of it in a row of its own."""
     read, written = story.tokens
     parts = [f"run {story.run_id}", story.status]
     parts += [f"agent {story.agent}"] if story.agent else []
     parts += [f"thread {story.thread_id}"] if story.thread_id else []
     turns = f"{len(story.turns)} turns, {story.entries} entries"
     tokens = f"{read:,} tokens read, {written:,} written"
-    cost = "" if story.cost is None else f", cost {story.cost:.6g}"
-    times = f"{moment(story.began_at)} to {moment(story.last_at)}"
+    cost = [] if story.cost is None else [f"cost {story.cost:.6g}"]
+    began, last = moment(story.began_at), moment(story.last_at)
     spent = duration(story.last_at - story.began_at)
-    return [("  ".join(parts), "bold"), (f"{times} ({spent}); {turns}; {tokens}{cost}", "dim")]
+    if width < NARROW:
+        facts = (began, f"to {last}", spent, turns, tokens, *cost)
+        return [*((part, "bold") for part in parts), *((fact, "dim") for fact in facts)]
+    facts = (f"{began} to {last} ({spent})", turns, ", ".join((tokens, *cost)))
+    return [("  ".join(parts), "bold"), ("; ".join(facts), "dim")]
 
 
-def tree(story: Story) -> list[Line]:
+def tree(story: Story, width: int = NARROW) -> list[Line]:
     """What was said and done, in order."""
-    return [*heading(story), ("", ""), *_story(story, "")]
+    return [*heading(story, width), ("", ""), *_story(story, "")]
 
 
 def _story(story: Story, indent: str) -> Iterator[Line]:
@@ -126,7 +130,7 @@ def timeline(story: Story, width: int, can: Callable[[str], bool]) -> list[Line]
     is_narrow = width < NARROW
     label_width = 0 if is_narrow else LABEL
     room = max(10, min(BARS, width - label_width - TIME))
-    lines, rows = heading(story), list(_rows(story, 0, story.last_at))
+    lines, rows = heading(story, width), list(_rows(story, 0, story.last_at))
     for row in rows:
         name = "  " * row.depth + short(row.name, LABEL)
         drawn, took = _drawn(row, story, room, can), duration(row.end - row.stretch.began_at)
@@ -135,8 +139,7 @@ def timeline(story: Story, width: int, can: Callable[[str], bool]) -> list[Line]
         else:
             lines.append((f"{name[:LABEL]:<{LABEL}} {drawn:<{room}} {took}", row.style))
     if any(row.stretch.came_to == CUT_SHORT for row in rows):
-        why = "as by the end of its process: nobody saw when"
-        lines.append((f"{_sign(CUT, can)} {CUT_SHORT}, {why}", "dim"))
+        lines.append((f"{_sign(CUT, can)} {CUT_SHORT}: nobody saw when", "dim"))
     return lines
 
 
@@ -187,14 +190,14 @@ def _row(name: str, stretch: Stretch, depth: int, now: float, style: str) -> _Ro
     return _Row(name, stretch, end, depth, "red" if stretch.came_to in FAULTS else style)
 
 
-def costs(story: Story) -> list[Line]:
+def costs(story: Story, width: int = NARROW) -> list[Line]:
     """What each turn took: tokens, and money where prices were known."""
     rows = [list(row) for row in _cost_rows(story, story.agent or "the agent")]
     read, written = story.tokens
     rows.append(["all", "", f"{read:,}", f"{written:,}", "", _money(story.cost)])
     names = ("AGENT", "TURN", "READ", "WRITTEN", "CACHED", "COST")
     note = [] if story.cost is not None else [("no prices are known: the agent had none", "dim")]
-    return [*heading(story), ("", ""), *table(names, rows), *note]
+    return [*heading(story, width), ("", ""), *table(names, rows), *note]
 
 
 def _cost_rows(story: Story, name: str) -> Iterator[list[str]]:
