@@ -11,6 +11,7 @@ from detent.adapters.stories.entries import (
     messages_in,
     object_of,
     role_in,
+    said_in,
     text_in,
 )
 from detent.adapters.stories.parts import CUT_SHORT, DECIDED, FAILED, Call, Story, Stretch, Turn
@@ -60,9 +61,9 @@ def _begin(story: Story, at: float, data: Json) -> None:
     answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
     own = answered[-1] + 1 if story.thread_id and answered else 0
     own = 0 if own == len(messages) else own  # a fork: what it was asked lies further back
-    texts = [(role_in(message), text_in(message)) for message in messages]
-    story.before = [(role, text) for role, text in texts[:own] if role != "system" and text]
-    story.asked = [text for role, text in texts[own:] if role == "user"]
+    before = (said for message in messages[:own] for said in said_in(message))
+    story.before = [(role, text) for role, text in before if role != "system"]
+    story.asked = [text_in(message) for message in messages[own:] if role_in(message) == "user"]
     if "sealed" in data:
         story.notes.append(SEALED)
     _open(story, at, object_of(data.get("run")))

@@ -388,7 +388,15 @@ def test_what_a_tool_has_said_before_is_said_by_it(path: str) -> None:
     talker.run("First?", run_id="t1", thread_id="T")
     talker.run("Second?", run_id="t2", thread_id="T")
 
-    assert "before, tool: found Bob" in call("show", "t2").stdout
+    shown = call("show", "t2").stdout
+    assert "before, tool: found Bob" in shown
+    before = [line for line in shown.splitlines() if line.startswith("before")]
+    assert before == [
+        "before, user: First?",
+        'before, assistant: calls look {"q": "Bob"}',
+        "before, tool: found Bob",
+        "before, assistant: one",
+    ]
 
 
 def waiter(tool_name: str, *stretches: Stretch, ended_at: float | None = None) -> Call:

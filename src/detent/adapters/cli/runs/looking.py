@@ -40,8 +40,8 @@ from detent.adapters.cli.runs.stores import (
 from detent.adapters.cli.runs.stores import store_text as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.confirmation.console import argument_label, barred
+from detent.adapters.stories.entries import compact
 from detent.adapters.stories.parts import Story
-from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import story_of
 from detent.adapters.system.program import program
 from detent.core.codec.json_text import read_json

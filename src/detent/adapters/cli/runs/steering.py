@@ -40,8 +40,8 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show, put
 from detent.adapters.journals.audited import CHAIN
+from detent.adapters.stories.entries import compact
 from detent.adapters.stories.parts import Story
-from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import SEALED
 from detent.adapters.system.terminal import drop_typed_keys, escape_control
 from detent.core.chat.messages import ChatMessage

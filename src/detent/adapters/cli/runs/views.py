@@ -9,9 +9,9 @@ from attrs import frozen
 
 from detent.adapters.cli.runs.printing import NARROW, Line, duration, moment, one_line, short, table
 from detent.adapters.cli.show import fault_of
+from detent.adapters.stories.entries import compact
 from detent.adapters.stories.parts import CUT_SHORT, FAILED, Call, Story, Stretch, Turn
 from detent.adapters.stories.statuses import NOT_RUN, WAITS
-from detent.adapters.stories.steps import compact
 
 STYLES = {
     WAITS: "yellow",
