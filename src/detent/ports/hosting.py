@@ -214,8 +214,12 @@ class PendingQuestion:
     call: PendingCall
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, for a web page or a queue."""
-        return asdict(self, recurse=False) | {"call": self.call.to_dict()}
+        """Plain JSON, for a web page or a queue.
+
+        `asked_at` is when the run was last written to: no later was the question asked.
+        """
+        more = {"call": self.call.to_dict(), "asked_at": self.cursor[0]}
+        return asdict(self, recurse=False) | more
 
 
 @frozen

@@ -68,6 +68,8 @@ class PendingCall:
         approvers: who may answer.
         votes: who has said yes, where it takes more people.
         started_by: who began the run, where that is known.
+        trouble: why nobody knows what the attempt before has done, so that a yes may have it done
+            twice; "" where there was none, or it is known.
     """
 
     run_id: str
@@ -93,6 +95,7 @@ class PendingCall:
     approvers: Approvers = ANYBODY
     votes: tuple[str, ...] = ()
     started_by: str | None = None
+    trouble: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for a web page or a queue."""
@@ -234,6 +237,7 @@ def question(effect: AskHuman) -> PendingCall:
         effect.ask.approvers,
         effect.votes,
         effect.started_by,
+        effect.trouble,
     )
 
 

@@ -697,3 +697,18 @@ def test_a_run_of_an_engine_that_a_worker_drives_is_no_busy_one() -> None:
     with pytest.raises(RunOfEngineError, match="DBOS"):
         agent.resume("r")
     asyncio.run(handle.leave_async())
+
+
+@pytest.mark.parametrize("journal", [MemoryJournal(), None], ids=["kept", "not kept"])
+def test_ctrl_c_says_how_to_go_on(journal: MemoryJournal | None) -> None:
+    """In a note below its traceback, each time; where nothing is kept there is no way."""
+
+    def stop(*asked: object) -> str:
+        raise KeyboardInterrupt
+
+    agent = Agent(chat_generator=ScriptedChatGenerator(stop), journal=journal)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        agent.run("Hi", run_id="r-1")
+
+    way = "nothing is lost: agent.resume('r-1') goes on with the run"
+    assert getattr(stopped.value, "__notes__", []) == ([way] if journal else [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
@@ -71,6 +72,15 @@ def test_a_conversation_is_named_by_its_beginning(
     assert ("A new conversation" in result.output, result.exit_code) == (is_new, 0)
     threads = {run.thread_id for run in SQLiteJournal(folder / "state" / "runs.db").runs()}
     assert len(threads) == 3 + is_new
+
+
+def test_a_conversation_in_which_nothing_was_said_is_not_gone_on_with(
+    folder: Path, model: Model
+) -> None:
+    """It would be a new one all the same."""
+    shown, code = at_terminal(["chat", *model([])], folder, signal.SIGINT, b"you:")
+    assert (code, shown.endswith("Stopped.\r\n")) == (130, True), shown
+    assert "To go on" not in CliRunner().invoke(main, ["chat", *model([])], input="\n").output
 
 
 def test_a_program_reads_each_answer_as_json(folder: Path, model: Model) -> None:

@@ -191,6 +191,52 @@ def test_who_sits_at_a_terminal_is_told_why_nothing_was_written(
     assert "above; the model did not ask to write it to a file, --yes writes it" in shown
 
 
+def test_an_answer_that_is_not_in_the_file_that_was_named_has_its_own_code(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """A script that goes on with the file must not; --yes writes it later, wherever it is to be."""
+    words = ["run", "How hot?", "--output", "tea.txt", *model([{"content": "At 80."}])]
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, "At 80." in result.output) == (7, True), result.output
+    assert "Error: the answer was not written to tea.txt" in result.output
+
+    again = ["run", "--resume", "last", "--output", "later.txt"]
+    shown = CliRunner().invoke(main, again)
+    assert shown.exit_code == 7, shown.output
+    assert "above; the run has ended without a file, --yes writes it" in shown.output
+    assert CliRunner().invoke(main, [*again, "--yes"]).exit_code == 0
+    assert (folder / "later.txt").read_text().startswith("At 80.")
+
+
+def test_an_answer_that_is_in_a_file_is_written_to_another_one_by_yes(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """Without it, it is said where it is."""
+    asked = CliRunner().invoke(main, ["run", "How hot?", "--yes", *model(SCRIPT)])
+    assert asked.exit_code == 0, asked.output
+
+    again = ["run", "--resume", "last", "--output", "later.md"]
+    shown = CliRunner().invoke(main, again)
+    assert shown.exit_code == 7, shown.output
+    assert "answer   above; the run has written it to answer.md" in shown.output
+    assert CliRunner().invoke(main, [*again, "--yes"]).exit_code == 0
+    assert (folder / "later.md").read_text() == (folder / "answer.md").read_text()
+
+
+@pytest.mark.parametrize("model", ["openai:gpt", "anthropic:claude"])
+def test_a_missing_key_is_told_as_what_a_terminal_knows(
+    folder: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the name of its variable: an argument of a program is none."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    told = CliRunner().invoke(main, ["run", "How hot?", "--model", model])
+
+    assert told.exit_code == 1
+    assert "_API_KEY is not set, or is empty; set it\n" in told.output
+    assert "api_key=" not in told.output
+
+
 def test_a_run_that_has_ended_shows_its_answer(
     folder: Path, model: Callable[[Sequence[Message]], list[str]]
 ) -> None:
@@ -202,7 +248,7 @@ def test_a_run_that_has_ended_shows_its_answer(
     again = CliRunner().invoke(main, ["run", "--resume", "last", "--model", "nobody:knows"])
     assert again.exit_code == 0, again.output
     assert "At 80 degrees." in again.output
-    assert "answer   above; the run has written it to a file" in again.output
+    assert "answer   above; the run has written it to answer.md" in again.output
     assert "seconds" not in again.output
     assert not (folder / "answer.md").exists()
 
@@ -280,7 +326,7 @@ def test_a_person_at_a_terminal_is_asked(
 
     shown, code = at_terminal(["run", "How hot?", *model(script)], folder, typed)
 
-    assert code == 0, shown
+    assert code == (0 if written else 7), shown
     assert "write_answer wants to run" in shown
     assert 'answer = "At 80 degrees."' in shown
     assert (folder / "answer.md").exists() == written

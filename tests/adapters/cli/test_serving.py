@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -186,6 +187,27 @@ def test_what_cannot_be_served_is_said(
     """And what to do about it."""
     assert text in refused(f"{folder.name}:{app}", *words)
     assert not Path("x.db").exists()
+
+
+def test_a_port_that_is_taken_is_told_with_another_one(folder: Path) -> None:
+    """By the option that names it; behind the last one comes any that is free."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        words = ["serve", f"{folder.name}:own", "--web", f"127.0.0.1:{port}"]
+        told = CliRunner().invoke(main, words)
+    assert told.exit_code == 1
+    assert f"--web: 127.0.0.1:{port} is taken, by a program that still runs" in told.output
+    assert "or listen elsewhere: --web 127.0.0.1:" in told.output
+
+
+def test_a_browser_that_was_told_https_is_hinted_at(folder: Path) -> None:
+    """What it sends is no request of HTTP."""
+    with serving(f"{folder.name}:own", "--web", "127.0.0.1:0") as (process, said):
+        (port,) = re.findall(r"shows its runs at http://127\.0\.0\.1:(\d+)", "".join(said))
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"https://127.0.0.1:{port}/", trust_env=False)
+        assert process.stderr is not None
+        assert "perhaps https:// was typed" in process.stderr.readline()
 
 
 @pytest.mark.parametrize(

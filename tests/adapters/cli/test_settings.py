@@ -236,7 +236,7 @@ def test_a_file_that_nobody_could_be_asked_about_is_kept(
     folder: Path, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the answer is to be is known to the command that writes it afterwards."""
-    invoked("run", "How hot?", "--output", "hot.md", *model([{"content": "At 80."}]))
+    invoked("run", "How hot?", "--output", "hot.md", *model([{"content": "At 80."}]), code=7)
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import astuple, evolve
 
 from detent import (
+    NEVER_RAN,
     Agent,
     AgentTool,
     AlwaysAskPolicy,
     ChatGeneratorError,
     HITLBreakpointException,
     MemoryJournal,
+    Retries,
     ScriptedChatGenerator,
     ToolCall,
     break_every_step,
@@ -20,8 +23,9 @@ from detent import (
     tool,
 )
 from detent.adapters.cli.runs.views import tree
+from detent.adapters.stories.parts import Story
 from detent.adapters.stories.steps import steps_of
-from detent.adapters.stories.story import TAKEN_UP, Story, story_of
+from detent.adapters.stories.story import TAKEN_UP, story_of
 from detent.approvals import CallRule, RuleList
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.journals import Runs
@@ -133,7 +137,7 @@ class PowerCutError(BaseException):
 
 def cut_power(before: object, event: object, after: object) -> None:
     """Ends the process when a tool has begun."""
-    if isinstance(event, ToolStarted):
+    if isinstance(getattr(event, "event", event), ToolStarted):  # also inside
         raise PowerCutError
 
 
@@ -224,7 +228,12 @@ def test_a_call_that_is_run_again_takes_as_long_as_that(name: str) -> None:
     starts = [entry.at for entry in store.read("r") if entry.kind == "ToolStarted"]
     (call,) = told(store).calls
     assert len(starts) == 2
-    assert call.began_at == starts[1]
+    works = call.of("work")
+    assert [(work.began_at, work.came_to) for work in works] == [
+        (starts[0], "cut short"),
+        (starts[1], ""),
+    ]
+    assert works[0].ended_at == starts[0]
 
 
 def test_a_tool_that_does_not_know_is_told_in_its_words() -> None:
@@ -290,3 +299,98 @@ def test_a_call_of_what_is_not_there_has_failed() -> None:
 
     (call,) = told(store).calls
     assert call.status == "failed"
+
+
+def stretches(store: MemoryJournal, run_id: str = "r") -> dict[str, list[tuple[Any, ...]]]:
+    """What took time, by name: each entry is written ten seconds after that before it."""
+    entries = [evolve(entry, at=10.0 * entry.position) for entry in store.read(run_id)]
+    story = story_of(run_id, entries)
+    assert story is not None
+    found = dict[str, list[tuple[Any, ...]]]()
+    for turn in story.every_turn:
+        all_calls = ((call.tool, call.stretches) for call in turn.calls)
+        for name, of in (("model", turn.asked), *all_calls):
+            found.setdefault(name, []).extend(astuple(stretch) for stretch in of)
+    return found
+
+
+def test_an_agent_is_at_work_while_its_process_lives_and_does_not_wait() -> None:
+    """It is cut short where its tool is; while a human is waited for, nobody is at work."""
+    store = MemoryJournal()
+
+    def outer(*lines: Any, inner: tuple[Any, ...] = (), **options: Any) -> Agent[Any]:
+        agent = clerk(None, *inner, **options)
+        helper = AgentTool(agent, name="helper", description="Helps.")
+        return clerk(store, *lines, tools=[helper], confirmation_strategies={}, **options)
+
+    first = outer(said(ToolCall("helper", {"task": "t"})), inner=(said(PAY),))
+    first.run("Go", run_id="r", raise_at_break_point=False)
+    first.resume("r", raise_at_break_point=False)
+    (question,) = first.pending("r")
+    first.decide("r", question.confirm())
+    with pytest.raises(PowerCutError):
+        outer(observers=[cut_power]).resume("r")
+    last = outer("Done.", inner=("Paid.",))
+    last.resume("r", raise_at_break_point=False)
+    (question,) = last.pending("r")
+    last.decide("r", question.respond("paid"))
+    last.resume("r")
+
+    found = stretches(store)
+    assert found["helper"] == [("work", 20.0, 40.0, ""), ("work", 80.0, 100.0, "cut short")]
+    assert found["pay"] == [
+        ("wait", 40.0, 70.0, "decided"),
+        ("work", 100.0, 100.0, "cut short"),
+        ("wait", 110.0, 130.0, "decided"),
+    ]
+
+
+def test_what_was_cut_short_ends_with_the_last_word_of_its_process() -> None:
+    """What others have said to the run since, as to cancel it, proves no process."""
+    store = MemoryJournal()
+
+    @tool
+    def stop() -> str:
+        """Stop in the middle, as a process that is killed."""
+        raise KeyboardInterrupt
+
+    inner = clerk(None, said(ToolCall("stop")), tools=[stop], confirmation_strategies={})
+    helper = AgentTool(inner, name="helper", description="Helps.")
+    agent = clerk(
+        store, said(ToolCall("helper", {"task": "t"})), tools=[helper], confirmation_strategies={}
+    )
+    with pytest.raises(KeyboardInterrupt):
+        agent.run("Go", run_id="r")
+    agent.cancel("r", "enough")
+
+    kinds = [entry.kind for entry in store.read("r")]
+    assert kinds[2:] == ["ToolStarted", "HappenedInside", "HappenedInside", "CancelRequested"]
+    found = stretches(store)
+    assert found["helper"] == [("work", 20.0, 40.0, "cut short")]
+    assert found["stop"] == [("work", 40.0, 40.0, "cut short")]
+
+
+def test_each_attempt_has_its_stretch_unless_it_turned_out_that_it_never_ran() -> None:
+    """One that failed and is tried again, too: until then it has no answer."""
+    store, tries = MemoryJournal(), list[int]()
+
+    @tool(retries=Retries(times=2, backoff_s=0), on_unknown=lambda arguments, key: NEVER_RAN)
+    def push(amount: int) -> str:
+        """Push it."""
+        tries.append(amount)
+        if len(tries) == 1:
+            raise OSError("stuck")
+        return "pushed"
+
+    script = said(ToolCall("push", {"amount": 1}))
+    options: dict[str, Any] = {"tools": [push], "confirmation_strategies": {}}
+    with pytest.raises(PowerCutError):
+        clerk(store, script, observers=[cut_power], **options).run("Go", run_id="r")
+    cut_short = stretches(store)["push"]
+    clerk(store, "Done.", **options).resume("r")
+
+    kinds = [entry.kind for entry in store.read("r")]
+    attempts = ["ToolStarted", "ToolRaised", "ToolStarted", "ToolReturned"]
+    assert kinds[3:] == ["Resumed", "ToolNeverRan", *attempts, "ModelReplied"]
+    assert cut_short == [("work", 20.0, None, "")]
+    assert stretches(store)["push"] == [("work", 50.0, 60.0, "failed"), ("work", 70.0, 80.0, "")]

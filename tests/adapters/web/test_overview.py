@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from detent import Agent, MemoryJournal, ScriptedChatGenerator
-from detent.adapters.stories.story import Call, Story, Turn
+from detent.adapters.stories.parts import Call, Story, Stretch, Turn
 from detent.adapters.web import overview, tally
 from detent.adapters.web.overview import Figures, Overview, counted, figures_of
 from detent.adapters.web.plots import AGENTS_MAX, HEIGHT, plot_of
@@ -126,12 +126,13 @@ def test_where_too_much_is_new_it_begins_again() -> None:
 
 def test_figures_leave_the_wait_for_humans_out_of_the_answer() -> None:
     """A wait that goes on counts as far as it has come; what has not ended has no answer."""
-    calls = [Call(1, 0, "pay", {}, asked_at=110, decided_at=140), Call(1, 1, "look", {})]
+    waits = [Stretch("wait", 105, 115), Stretch("wait", 120, 140)]
+    calls = [Call(1, 0, "pay", {}, stretches=waits), Call(1, 1, "look", {})]
     turn = Turn(1, 100, cost=0.25, calls=calls)
     story = Story("r", began_at=100, last_at=150, turns=[turn])
     run = StoredRun("r", 3, "done", NOW, "clerk")
     assert figures_of(run, story) == Figures(TODAY, "clerk", 0.25, 20, 30)
-    calls[0].decided_at = None
+    waits[1].ended_at = None
     waiting = StoredRun("r", 3, "waiting", NOW, "clerk")
     assert figures_of(waiting, story) == Figures(TODAY, "clerk", 0.25, None, 40)
 

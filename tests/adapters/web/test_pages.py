@@ -33,7 +33,7 @@ from detent.adapters.web.people import SESSION_S
 from detent.approvals import Approvers, Ask, Principal, WithApprovers
 from detent.hosts import Accepted, Host, LocalHost
 from detent.journals import Entry
-from detent.machine import Cancelled
+from detent.machine import Cancelled, OutcomeUnknownError
 from detent.models import ChatGeneratorError, ModelFailure
 from detent.ports.journal import JournalUnavailableError
 from detent.web import Person, Tokens, web_app
@@ -126,6 +126,33 @@ def test_a_yes_counts_for_what_the_form_says(said: dict[str, str], count: int) -
             return "this call only" in page.text, len((await host.run("clerk")).run.grants)
 
     assert asyncio.run(visit()) == (True, count)
+
+
+def test_a_yes_to_what_may_have_been_done_already_is_marked_so() -> None:
+    """Nobody knows whether it was: the button says that it would be once more, and warns."""
+
+    @tool
+    def fax(to: str) -> str:
+        """Fax an order."""
+        raise OutcomeUnknownError("the fax gave no receipt")
+
+    async def visit() -> tuple[str, str, str]:
+        script = ScriptedChatGenerator(ToolCall("fax", {"to": "Ann"}), "Done.")
+        agents = {"clerk": Agent(chat_generator=script, tools=[fax])}
+        async with waiting(agents) as host, visitor(web_app(host)) as client:
+            form = await asked(client, host)
+            inbox = (await client.get("/")).text
+            question = (await client.get(f"/question/{form['digest']}/clerk")).text
+            chosen = {"csrf": form["csrf"], "chosen": f"{form['digest']}:clerk"}
+            return inbox, question, (await client.post("/decide-many", data=chosen)).text
+
+    inbox, question, many = asyncio.run(visit())
+    for page in (inbox, question):
+        assert 'value="confirm" class="again">Run it AGAIN<' in page
+        assert "Run it as it is" not in page
+    assert "It may have been done already, and is then done twice." in question
+    assert "1 of them may have been done already, and would be done AGAIN." in many
+    assert 'class="again">Run all 1 as they are' in many
 
 
 def test_a_question_says_what_came_before_it() -> None:
@@ -734,11 +761,12 @@ def test_a_run_that_asks_by_another_release_is_not_silently_left_out() -> None:
             async for _ in host.watch("clerk"):
                 if await host.pending():
                     break
-            assert "Waits for another release" not in (await client.get("/")).text
+            assert "Is asked anew" not in (await client.get("/")).text
         return inbox, run, said
 
     inbox, run, said = asyncio.run(visit())
     for page in (inbox, run):
-        assert "Waits for another release" in page
+        assert "Is asked anew" in page
+        assert "its question stands here in a moment" in page
         assert "the tool itself has changed" in page
     assert (said["pending"], said["outdated"][0]["tool_name"]) == ([], "pay")

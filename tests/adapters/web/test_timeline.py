@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from detent.adapters.web.timeline import BARS_MAX, LANES_MAX, bars_of, picture_of
 from detent.journals import Entry
 
@@ -13,6 +15,10 @@ def entries(*happened: tuple[float, str, dict[str, Any]]) -> list[Entry]:
         Entry(position, at, kind, "running", data)
         for position, (at, kind, data) in enumerate(happened)
     ]
+
+
+def numbered(*parts: Entry) -> list[Entry]:
+    return [evolve(entry, position=position) for position, entry in enumerate(parts)]
 
 
 def replied(turn: int, *tools: str) -> dict[str, Any]:
@@ -44,13 +50,33 @@ def test_each_thing_stands_in_its_lane_from_its_begin_to_its_end() -> None:
 
 
 def test_who_has_decided_is_waited_for_no_more() -> None:
-    """Though a policy is asked again after a resume, and leaves it at that; nor is one bar two."""
+    """Though a policy is asked again before it and behind it, and leaves it at that."""
     asked = {"ref": [1, 0], "verdict": {"$type": "Ask"}}
     again = entries((15.0, "Judged", asked), (20.5, "Judged", asked))
     began = (21.0, "ToolStarted", {"ref": [1, 0], "attempt": 1})
-    run = [*RUN[:6], again[0], RUN[6], again[1], *entries(began)]
+    run = numbered(*RUN[:6], again[0], RUN[6], again[1], *entries(began))
     found = [(bar.begin, bar.end, bar.failed) for bar in bars_of(run) if bar.lane == "waits"]
-    assert found == [(12.0, 20.0, False), (20.5, 21.0, False)]
+    assert found == [(12.0, 20.0, False)]
+
+
+def test_nothing_is_drawn_where_no_process_lived() -> None:
+    """What was cut short ends with the last that is known of its process, and has a mark there."""
+    run = numbered(
+        *RUN,
+        *entries(
+            (23.0, "MessageReceived", {}),
+            (90.0, "Resumed", {"mark": "1 Acting 1 AwaitingDecision Faulted"}),
+            (99.0, "HumanDecided", {"ref": [1, 0]}),
+            (99.5, "ToolStarted", {"ref": [1, 0], "attempt": 2}),
+            (99.9, "ToolReturned", {"ref": [1, 0], "attempt": 2}),
+        ),
+    )
+    picture = picture_of(run, now=200.0)
+    assert picture is not None
+    paid = [(drawn.bar.begin, drawn.bar.end, drawn.bar.is_cut) for drawn in picture.bars[3:]]
+    assert paid == [(20.0, 20.0, True), (90.0, 99.0, False), (99.5, 99.9, False)]
+    assert picture.bars[3].text == "pay: pay, cut short after 0.0 s or later"
+    assert picture.has_cut
 
 
 def test_an_agent_inside_has_lanes_of_its_own() -> None:
@@ -108,8 +134,9 @@ def test_a_picture_is_to_scale_and_says_what_goes_on() -> None:
 def test_a_run_of_any_length_has_a_picture_that_can_be_looked_at() -> None:
     """What is left out is counted."""
     many = entries(
-        *((float(turn), "ModelReplied", replied(turn, f"t{turn}")) for turn in range(3000)),
-        *((4000.0, "ToolStarted", {"ref": [turn, 0]}) for turn in range(100)),
+        (0.0, "Started", {}),
+        *((float(turn), "ModelReplied", replied(turn, f"t{turn}")) for turn in range(1, 3001)),
+        *((4000.0, "ToolStarted", {"ref": [turn, 0]}) for turn in range(1, 101)),
     )
     picture = picture_of(many, now=5000.0)
     assert picture is not None

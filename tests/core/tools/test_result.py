@@ -308,6 +308,19 @@ def test_an_object_without_a_text_is_told_by_its_class() -> None:
     assert text_of(Lamp()) == "<Lamp>"
 
 
+def test_a_function_is_no_result_unless_something_is_made_of_it() -> None:
+    """Somebody forgot to call it; a handler may make a text of it."""
+
+    def now() -> str:
+        return "noon"
+
+    with pytest.raises(ResultError, match=r"and not the function 'now' itself: call it, now\(\)"):
+        result_of(Tool("find", "", {"type": "object"}, lambda: None), now)
+    rule = {"handler": lambda made: made()}
+    told = Tool("find", "", {"type": "object"}, lambda: None, outputs_to_string=rule)
+    assert result_of(told, now).content == "noon"
+
+
 @pytest.mark.parametrize("rules", [{}, {"outputs_to_string": {"it": {"source": "it"}}}])
 def test_a_result_that_json_has_no_words_for_is_told_to_observers(rules: Any) -> None:
     """By the name of its type."""

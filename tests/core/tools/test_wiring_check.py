@@ -207,6 +207,7 @@ def test_keys_that_are_named_themselves_must_be_the_agents() -> None:
         "agent's int: the agent's is Kitchen.reader"
     )
     assert faults[1].startswith("tool 'find': 'documents' is not a key")
+    assert faults[1].endswith("; give the agent the class that declares it: state_schema=…")
 
 
 class Shelf(TypedState):

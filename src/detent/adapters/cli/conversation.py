@@ -148,6 +148,11 @@ def thread_names(context: click.Context, option: click.Parameter, typed: str) ->
     return [name for name in names if name.startswith(typed)]
 
 
+def has_begun(thread_id: str) -> bool:
+    """Whether anything was said in a conversation."""
+    return bool(own_runs().runs(RunQuery(thread_id=thread_id, limit=1)))
+
+
 def kept_of_thread(thread_id: str) -> Settings | None:
     """What the latest question of a conversation was asked with, where there is one."""
     found = own_runs().runs(RunQuery(thread_id=thread_id, limit=1))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
+from detent.adapters.providers.http.endpoints import KEY_IN_CODE
 from detent.adapters.system.terminal import escape_control
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError
@@ -15,7 +16,8 @@ from detent.ports.chat import ChatGeneratorError
 from detent.ports.claims import RunBusyError, RunOfEngineError
 from detent.ports.journal import JournalConflictError, RunNotFoundError
 
-FAILED, USAGE, WAITING, REFUSED, NOT_FOUND, BUSY, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
+FAILED, USAGE, WAITING, REFUSED, NOT_FOUND, BUSY, UNWRITTEN = 1, 2, 3, 4, 5, 6, 7
+INTERRUPTED = 130
 """The exit codes; 0 is success."""
 CODES: tuple[tuple[type[Exception], int], ...] = (
     (RunNotFoundError, NOT_FOUND),
@@ -45,7 +47,26 @@ def ending(text: str, code: int = FAILED) -> click.ClickException:
     class Ended(click.ClickException):
         exit_code = code
 
+    for words in KEY_IN_CODE:  # at a terminal nothing is passed: a variable has the key
+        text = text.replace(words, "")
     return Ended(escape_control(text))
+
+
+@contextmanager
+def stoppable(going_on: str, has_begun: Callable[[], bool] = lambda: True) -> Generator[None]:
+    """A run that Ctrl-C stops, or Ctrl-D at a question, or a model that gives no answer.
+
+    It is said how to go on with it, if it `has_begun`.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, EOFError):
+        more = f" Nothing is lost; to go on:\n  {going_on}" if has_begun() else ""
+        click.echo(escape_control(f"\nStopped.{more}"), err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except ChatGeneratorError as error:
+        text = f"{error}\n\nNothing is lost; to ask the model again:\n  {going_on}"
+        raise ending(text) from error
 
 
 def told_of(error: Exception) -> click.ClickException:

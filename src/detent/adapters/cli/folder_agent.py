@@ -15,7 +15,7 @@ from rich.console import Console
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.strategies import Strategy
-from detent.adapters.cli.endings import INTERRUPTED, ending, told_of
+from detent.adapters.cli.endings import INTERRUPTED, told_of
 from detent.adapters.cli.folder import (
     WRITE,
     Folder,
@@ -110,23 +110,6 @@ def ready_generator(console: Console, model: str, base_url: str | None) -> Gener
         raise SystemExit(INTERRUPTED) from None
     except (ChatGeneratorError, DetentError, ImportError, OSError, ValueError) as error:
         raise told_of(error) from error
-
-
-@contextmanager
-def stoppable(console: Console, going_on: str) -> Generator[None]:
-    """A run that Ctrl-C stops, or Ctrl-D at a question, or a model that gives no answer.
-
-    It is said how to go on with it.
-    """
-    try:
-        yield
-    except (KeyboardInterrupt, EOFError):
-        put(console, "\nStopped. Nothing is lost; to go on:", "bold")
-        put(console, f"  {going_on}")
-        raise SystemExit(INTERRUPTED) from None
-    except ChatGeneratorError as error:
-        text = f"{error}\n\nNothing is lost; to ask the model again:\n  {going_on}"
-        raise ending(text) from error
 
 
 def going_on_command(*words: str, kept: Settings | None) -> str:

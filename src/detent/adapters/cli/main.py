@@ -15,12 +15,13 @@ from rich.console import Console
 from detent.adapters.cli.acp import acp
 from detent.adapters.cli.conversation import (
     Conversation,
+    has_begun,
     kept_of_thread,
     thread_named,
     thread_names,
     typed_lines,
 )
-from detent.adapters.cli.endings import INTERRUPTED
+from detent.adapters.cli.endings import INTERRUPTED, stoppable
 from detent.adapters.cli.folder import Folder
 from detent.adapters.cli.folder_agent import (
     FileToWrite,
@@ -31,7 +32,6 @@ from detent.adapters.cli.folder_agent import (
     model_option,
     ready_generator,
     state_folder,
-    stoppable,
 )
 from detent.adapters.cli.mcp import mcp
 from detent.adapters.cli.models import models
@@ -112,7 +112,7 @@ def chat(  # noqa: PLR0917 - click passes each by name
     going_on = going_on_command("chat", "--thread", thread, kept=kept)
     with (
         ready_generator(console, settings.model, settings.base_url) as generator,
-        stoppable(console, going_on),
+        stoppable(going_on, partial(has_begun, thread)),
     ):
         asker = SimpleConsoleUI() if sys.stdin.isatty() else None
         agent = folder_agent(generator, settings, asker=asker)
@@ -120,7 +120,8 @@ def chat(  # noqa: PLR0917 - click passes each by name
         names = partial(_names, settings.folder)
         with typed_lines(lines, names, prompt="" if as_json else "\nyou: ") as read:
             Conversation(agent, thread, console, settings, going_on, as_json).hold(read)
-        put(console, f"\nTo go on: {going_on}", "dim")
+        if has_begun(thread):
+            put(console, f"\nTo go on: {going_on}", "dim")
 
 
 def _names(folder: Path) -> list[str]:

@@ -16,7 +16,15 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from detent.adapters.cli.asking import AlwaysYes, TimedConsoleUI
-from detent.adapters.cli.endings import FAILED, NOT_FOUND, WAITING, coded, ending
+from detent.adapters.cli.endings import (
+    FAILED,
+    NOT_FOUND,
+    UNWRITTEN,
+    WAITING,
+    coded,
+    ending,
+    stoppable,
+)
 from detent.adapters.cli.folder import WRITE, Research, answer_of, write_to
 from detent.adapters.cli.folder_agent import (
     PROMPT_WRITING,
@@ -28,10 +36,9 @@ from detent.adapters.cli.folder_agent import (
     model_option,
     own_runs,
     ready_generator,
-    stoppable,
 )
 from detent.adapters.cli.runs.stores import LAST, run_named
-from detent.adapters.cli.settings import MAX_STEPS, Settings, kept_settings, settings_for
+from detent.adapters.cli.settings import MAX_STEPS, Settings, is_typed, kept_settings, settings_for
 from detent.adapters.cli.show import Show, outcome, put, summary
 from detent.adapters.stories.entries import messages_in, text_in
 from detent.adapters.system.program import program
@@ -94,8 +101,8 @@ def run(  # noqa: PLR0917 - click passes each by name
     """Answer QUESTION about a folder of files, and write the answer to a file.
 
     The exit code is 0 where there is an answer, and 1 where there is none; 3 where a decision is
-    waited for, 5 where there is no such run, 6 where another process is at work on it, 130 for
-    Ctrl-C.
+    waited for, 5 where there is no such run, 6 where another process is at work on it, 7 where the
+    answer was to be in a file and is in none, 130 for Ctrl-C.
     """
     console = Console(stderr=as_json)
     resume = _run_to_resume(resume) if resume else None
@@ -113,12 +120,15 @@ def run(  # noqa: PLR0917 - click passes each by name
         used = settings if may_write else evolve(settings, output=None)
         asked = settings.question(question) if question else None
         result, seconds = _answered(console, asked, run_id, used, going_on, yes=yes)
-    written = _written(result, settings.output or ANSWER, yes=yes, before=has_ended)
-    where = _place(result, going_on, may_write=may_write, before=has_ended)
+    output, earlier = settings.output or ANSWER, _file_before(result, kept) if has_ended else None
+    written = _written(result, output, earlier, yes=yes)
+    where = _place(result, going_on, earlier, may_write=may_write, before=has_ended)
     summary(console, result, str(written or where), seconds)
     if as_json:
         click.echo(json.dumps(outcome(result, seconds or 0.0, written)))
     _require_answer(result, going_on)
+    if output not in {written, earlier} and (is_typed("output") or _was_asked(result)):
+        raise ending(f"the answer was not written to {output}", UNWRITTEN)
 
 
 def _answered(
@@ -137,7 +147,7 @@ def _answered(
     asker = AlwaysYes() if yes else TimedConsoleUI() if sys.stdin.isatty() else None
     with (
         ready_generator(console, settings.model, settings.base_url) as generator,
-        stoppable(console, going_on),
+        stoppable(going_on),
     ):
         task = f"going on with {run_id}" if question is None else question.text
         put(console, f"{task}\n(in {settings.folder}, by {settings.model})\n", "bold")
@@ -190,32 +200,51 @@ def _kept(console: Console, run_id: str) -> AgentResult[Research]:
     return result
 
 
-def _written(
-    result: AgentResult[Research], output: Path, *, yes: bool, before: bool
-) -> Path | None:
-    """The file that has the answer now: the model's doing, or else ours where nobody is asked.
+def _file_before(result: AgentResult[Research], kept: Settings | None) -> Path | None:
+    """The file into which a run that has ended before has put its answer, which need not be here.
 
-    A run that had ended `before` has written its file where it was, which need not be here.
+    A run of old has not kept which.
     """
-    if result.exit_reason == WRITE:
-        return None if before else output
-    if not (yes and result.exit_reason and result.text):
+    return ((kept and kept.output) or ANSWER) if result.exit_reason == WRITE else None
+
+
+def _written(
+    result: AgentResult[Research], output: Path, earlier: Path | None, *, yes: bool
+) -> Path | None:
+    """The file that has the answer now: the model's doing, or else ours where nobody is asked."""
+    if output == earlier:
         return None
-    write_to(output, result.text, result.state.sources or result.state.found)
+    if result.exit_reason == WRITE and earlier is None:
+        return output
+    if not (yes and result.exit_reason and (text := answer_of(result))):
+        return None
+    write_to(output, text, result.state.sources or result.state.found)
     return output
 
 
-def _place(result: AgentResult[Research], going_on: str, *, may_write: bool, before: bool) -> str:
+def _place(
+    result: AgentResult[Research],
+    going_on: str,
+    earlier: Path | None,
+    *,
+    may_write: bool,
+    before: bool,
+) -> str:
     """Where an answer is that is in no file, and why."""
     if not answer_of(result):
         return "none"
-    if before and result.exit_reason == WRITE:
-        return "above; the run has written it to a file"
-    was_asked = any(call.tool_name == WRITE for each in result.messages for call in each.tool_calls)
-    if was_asked:
+    if earlier is not None:
+        return f"above; the run has written it to {earlier}"
+    if _was_asked(result) and not before:
         return "above; it was not written to a file"
     why = "the model did not ask to write it to a file" if may_write else "no terminal to ask at"
+    why = "the run has ended without a file" if before else why
     return f"above; {why}, --yes writes it without asking:\n  {going_on} --yes"
+
+
+def _was_asked(result: AgentResult[Research]) -> bool:
+    """Whether the model has asked to write its answer to the file."""
+    return any(call.tool_name == WRITE for said in result.messages for call in said.tool_calls)
 
 
 def _asked_for() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import shlex
 import signal
@@ -30,6 +31,7 @@ from detent.ports.journal import Journal
 if TYPE_CHECKING:
     from detent.adapters.web.people import Tokens
 
+HIGHEST_PORT = 65535
 LOGGER = logging.getLogger("detent.serve")
 WEB = "127.0.0.1:8000"
 TOKENS = "say by --token-file FILE who may sign in, or "
@@ -176,6 +178,7 @@ class _Pages:
                 """They are the host's."""
                 yield
 
+        logging.getLogger("uvicorn.error").addFilter(hint_at_https)
         self._listener, self._has_people = listener, people is not None
         self._task: asyncio.Task[None] | None = None
         self._answers = _Answers(web_app(host, sign_in=people))
@@ -213,6 +216,15 @@ class _Pages:
             await asyncio.wait([self._task], timeout=LEAVE_S)
             self._answers.end()
             await self._task
+
+
+def hint_at_https(record: logging.LogRecord) -> bool:
+    """A filter that says what most often is no request: a browser that was told https://."""
+    if record.msg == "Invalid HTTP request received.":
+        record.msg = (
+            "what came in is no request: the page is at http://, perhaps https:// was typed"
+        )
+    return True
 
 
 class _Answers:
@@ -308,7 +320,7 @@ def listening(option: str, place: str, *, has_people: bool = False) -> Generator
     """A socket at ``HOST:PORT``; without people who sign in, for this machine alone."""
     name, _, digits = place.rpartition(":")
     name = name.strip("[]") or "127.0.0.1"
-    if not digits.isdecimal() or int(digits) > 65535:  # noqa: PLR2004 - the highest port
+    if not digits.isdecimal() or int(digits) > HIGHEST_PORT:
         raise click.UsageError(f"{option} {place}: expected HOST:PORT, such as {WEB}")
     if not (has_people or _is_loopback(name)):
         raise click.UsageError(
@@ -319,9 +331,12 @@ def listening(option: str, place: str, *, has_people: bool = False) -> Generator
     try:
         listener = socket.create_server((name, int(digits)), family=family)
     except OSError as error:
-        raise click.ClickException(
-            f"{option}: cannot listen on {place}: {error.strerror}"
-        ) from error
+        text = f"cannot listen on {place}: {error.strerror}"
+        if error.errno == errno.EADDRINUSE:
+            other = (int(digits) + 1) % (HIGHEST_PORT + 1)  # 0 is any that is free
+            way = f"end it, or listen elsewhere: {option} {place.rpartition(':')[0]}:{other}"
+            text = f"{place} is taken, by a program that still runs: {way}"
+        raise click.ClickException(f"{option}: {text}") from error
     with listener:
         yield listener
 

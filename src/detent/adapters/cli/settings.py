@@ -124,7 +124,7 @@ def settings_for(
     typed = _typed()
     if kept is None:
         return typed
-    said = {name for name in kept.data() if _is_typed(name)}
+    said = {name for name in kept.data() if is_typed(name)}
     changed = [name for name in kept.data() if name in said and _differs(name, typed, kept)]
     if "folder" in changed:
         text = f"{subject} looks into {kept.folder}, with which it was begun: leave out --folder"
@@ -156,7 +156,8 @@ def _typed() -> Settings:
     )
 
 
-def _is_typed(name: str) -> bool:
+def is_typed(name: str) -> bool:
+    """Whether an option stands on the command line."""
     source = click.get_current_context().get_parameter_source(name)
     return source is ParameterSource.COMMANDLINE
 
@@ -186,7 +187,7 @@ def _left_aside(name: str, typed: Settings, subject: str) -> str:
 def _require_whole(settings: Settings, subject: str) -> None:
     """Raise ClickException for what is not there, or was not kept whole."""
     url = settings.base_url
-    if url is not None and "***" in url and not _is_typed("base_url"):
+    if url is not None and "***" in url and not is_typed("base_url"):
         text = f"{subject} was begun with --base-url {url}, whose key is not kept"
         raise click.UsageError(f"{text}: say the whole URL by --base-url")
     if not settings.folder.is_dir():
@@ -203,7 +204,7 @@ def typed_words(kept: Settings | None) -> Iterator[str]:
     known = {} if kept is None else kept.data()
     typed = _typed()
     for name, value in context.params.items():
-        if name in {"question", "resume", "thread"} or not _is_typed(name):
+        if name in {"question", "resume", "thread"} or not is_typed(name):
             continue
         same = name in known and known[name] == typed.data()[name]
         has_key = name == "base_url" and value != without_secrets(value)

@@ -33,9 +33,15 @@ from detent.ports.journal import (
     RunNotFoundError,
     with_data,
 )
+from detent.ports.listing import RunQuery
 
 STARTED = "Started"
 STOPPED = "Stopped"
+EMPTY = (
+    "it has none at all: is it the one that you mean, and was it copied whole, of SQLite with the "
+    "-wal beside it?"
+)
+"""What is said to whoever looks for a run where there is none."""
 FORGOTTEN = "Forgotten"
 """The last entry of a run that is just being deleted."""
 
@@ -150,9 +156,9 @@ def _opening(journal: Journal, entries: Iterator[Entry], run_id: str) -> Entry:
     if first is None:
         is_told = type(journal).__repr__ is not object.__repr__
         which = repr(journal) if is_told else type(journal).__name__
-        raise RunNotFoundError(
-            f"{which} has no run {run_id!r}; journal.runs() lists those that it has"
-        )
+        is_empty = is_told and not journal.runs(RunQuery(limit=1))
+        more = EMPTY if is_empty else "journal.runs() lists those that it has"
+        raise RunNotFoundError(f"{which} has no run {run_id!r}; {more}")
     if first.position != 0 or first.kind != STARTED:
         raise JournalDamagedError(f"the journal of run {run_id!r} does not begin with its start")
     return first

@@ -149,6 +149,11 @@ class RunHandle(Generic[S]):
                 self.session.feed(*self.opening)
             drive(self.session, pay, drop=drop, inbox=inbox, listen=listen)
             return at_once(self._result_steps(raises=raises))
+        except KeyboardInterrupt as stopped:
+            if self.recorder is not None:
+                way = f"agent.resume({self.session.folded.id!r})"
+                stopped.add_note(f"nothing is lost: {way} goes on with the run")
+            raise
         finally:
             self._leave()
 

@@ -110,7 +110,8 @@ class DirectoryJournal:
             make_directory(self._path)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self._path)!r})"
+        """By the whole path: a relative one is another folder in another folder."""
+        return f"{type(self).__name__}({str(self._path.absolute())!r})"
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

@@ -83,7 +83,9 @@ class SQLiteJournal:
         self.claims = SQLiteClaims(self._file, self._writer)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self._path)!r})"
+        """By the whole path: a relative one is another file in another folder."""
+        path = self._path if self._path == ":memory:" else str(Path(self._path).absolute())
+        return f"{type(self).__name__}({path!r})"
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

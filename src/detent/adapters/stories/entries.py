@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from detent.core.tools.masking import MASK, masked
@@ -30,6 +31,22 @@ def text_in(message: Json) -> str:
 def role_in(message: Json) -> str:
     """Who has said a stored message; that of a tool is its result alone."""
     return "tool" if "result" in message else str(message.get("role", "nobody"))
+
+
+def compact(value: object) -> str:
+    """Arguments, or another value, in one line."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def said_in(message: Json) -> Iterator[tuple[str, str]]:
+    """Who has said a stored message and what, then what it calls, secrets masked."""
+    role = role_in(message)
+    if text := text_in(message):
+        yield role, text
+    for part in map(object_of, list_of(message.get("content"))):
+        if part.get("$type") == "ToolCall":
+            arguments = masked(dict(object_of(part.get("arguments"))), list_of(part.get("secret")))
+            yield role, f"calls {part.get('tool_name')} {compact(arguments)}"
 
 
 def object_of(value: object) -> Json:

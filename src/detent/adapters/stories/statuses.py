@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 WAITS, BEGUN = "waits for a human", "begun"
+MAY_RUN, TRIED_AGAIN = "may run", "tried again later"
 UNKNOWN, NOT_RUN = "of unknown outcome", "not run"
 STATUSES = {
     "AwaitingPolicy": "asked for",
     "AwaitingDecision": WAITS,
-    "Ready": "may run",
+    "Ready": MAY_RUN,
     "Running": BEGUN,
     "Unknown": UNKNOWN,
-    "BackingOff": "tried again later",
+    "BackingOff": TRIED_AGAIN,
     "Delegated": BEGUN,
     "Succeeded": "done",
     "Faulted": "failed",

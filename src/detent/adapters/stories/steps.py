@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
 from attrs import frozen
 
-from detent.adapters.stories.entries import messages_in, text_in
-from detent.adapters.stories.story import TAKEN_UP, Story, story_of
+from detent.adapters.stories.entries import compact, messages_in, text_in
+from detent.adapters.stories.parts import Story
+from detent.adapters.stories.story import TAKEN_UP, story_of
 from detent.core.tools.masking import masked
 from detent.ports.journal import Entry
-
-
-def compact(value: object) -> str:
-    """Arguments, or another value, in one line."""
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 @frozen

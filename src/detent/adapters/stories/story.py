@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-
-from attrs import define, field
 
 from detent.adapters.drivers.company.mark_words import words_in
 from detent.adapters.stories.entries import (
@@ -14,14 +11,18 @@ from detent.adapters.stories.entries import (
     messages_in,
     object_of,
     role_in,
+    said_in,
     text_in,
 )
+from detent.adapters.stories.parts import CUT_SHORT, DECIDED, FAILED, Call, Story, Stretch, Turn
 from detent.adapters.stories.statuses import (
     BEGUN,
     DECISIONS,
+    MAY_RUN,
     NOT_RUN,
     SETTLED,
     STATUSES,
+    TRIED_AGAIN,
     UNKNOWN,
     WAITS,
 )
@@ -29,128 +30,10 @@ from detent.core.tools.masking import MASK, masked
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.ports.journal import Entry, with_data
 
-
-@define
-class Call:
-    """A call of a tool: what of it, since when, and what came of it.
-
-    Attributes:
-        status: "asked for", "waits for a human", "begun", "done", "failed", "refused", "answered";
-            of a turn that was cut short also "not run" and "of unknown outcome".
-        reason: why a policy has a human asked.
-        trouble: why nobody knows whether its last attempt was carried out; "" where that is known.
-        said: what people and policies have said of it, in order.
-        inside: the run of the agent that works on it.
-    """
-
-    turn: int
-    place: int
-    tool: str
-    arguments: dict[str, Any]
-    call_id: str | None = None
-    status: str = "asked for"
-    asked_at: float | None = None
-    decided_at: float | None = None
-    began_at: float | None = None
-    ended_at: float | None = None
-    attempts: int = 0
-    reason: str = ""
-    trouble: str = ""
-    expires_s: float | None = None
-    result: str = ""
-    said: list[str] = field(factory=list)
-    inside: Story | None = None
-
-    @property
-    def why(self) -> str:
-        """Why a human is asked about it, in the words of the question."""
-        return "; ".join(filter(None, (self.trouble, self.reason)))
-
-
-@define
-class Turn:
-    """A turn: what the model was asked and said, and the calls that it made.
-
-    Attributes:
-        began_at: when it was to be asked, in seconds since 1970.
-        cost: what the reply has cost, where the agent had a price list.
-        notes: what was said to the run since: the next turn is the first that reads it for sure.
-    """
-
-    number: int
-    began_at: float
-    replied_at: float | None = None
-    model: str = ""
-    text: str = ""
-    finish_reason: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cost: float | None = None
-    failures: list[str] = field(factory=list)
-    calls: list[Call] = field(factory=list)
-    notes: list[str] = field(factory=list)
-
-
-@define
-class Story:
-    """What a journal says of a run.
-
-    Attributes:
-        before: who said what in the runs of its thread before it.
-        asked: what the users said with whom it begins.
-    """
-
-    run_id: str
-    agent: str = ""
-    thread_id: str = ""
-    status: str = "running"
-    entries: int = 0
-    began_at: float = 0.0
-    last_at: float = 0.0
-    before: list[tuple[str, str]] = field(factory=list)
-    asked: list[str] = field(factory=list)
-    turns: list[Turn] = field(factory=list)
-    notes: list[str] = field(factory=list)
-
-    @property
-    def every_turn(self) -> list[Turn]:
-        """The turns, and those of the agents inside."""
-        found = list(self.turns)
-        for call in self.calls:
-            found += call.inside.every_turn if call.inside else []
-        return found
-
-    @property
-    def calls(self) -> list[Call]:
-        """The calls in order."""
-        return [call for turn in self.turns for call in turn.calls]
-
-    @property
-    def tokens(self) -> tuple[int, int]:
-        """The tokens read and written, by agents inside as well."""
-        turns = self.every_turn
-        return sum(turn.input_tokens for turn in turns), sum(turn.output_tokens for turn in turns)
-
-    @property
-    def cost(self) -> float | None:
-        """What all replies have cost; None where no price was known."""
-        known = [turn.cost for turn in self.every_turn if turn.cost is not None]
-        return sum(known) if known else None
-
-    def waiting(self, agents: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Call]]:
-        """The calls that wait for a human, each with the agents around it."""
-        found: list[tuple[tuple[str, ...], Call]] = []
-        for call in self.calls:
-            if call.status == WAITS:
-                found.append((agents, call))
-            if call.inside is not None and call.ended_at is None:
-                found += call.inside.waiting((*agents, call.tool))
-        return found
-
-
 SEALED = "what it holds is sealed: --store app:MODULE:NAME reads it by its agent's journal"
 TAKEN_UP = "a process has taken it up again"
+FROM_OUTSIDE = frozenset({"HumanDecided", "GrantRevoked", "CancelRequested", "MessageReceived"})
+"""What anybody may write: it proves no process of the run."""
 
 
 def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
@@ -164,19 +47,23 @@ def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
         else:
             _take(story, entry.at, entry.kind, data)
         story.entries, story.status, story.last_at = story.entries + 1, entry.status, entry.at
+        if _innermost(entry.kind, data) not in FROM_OUTSIDE:
+            story.lived_at = entry.at
+        if entry.kind == "Stopped" or entry.status == "waiting":  # its process may well end here
+            _interrupt(story, entry.at)
     return story if story.entries else None
 
 
 def _begin(story: Story, at: float, data: Json) -> None:
     story.agent, story.thread_id = str(data.get("name", "")), str(data.get("thread_id", ""))
-    story.began_at = story.last_at = at
+    story.began_at = story.last_at = story.woken_at = story.lived_at = at
     messages = messages_in(data)
     answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
     own = answered[-1] + 1 if story.thread_id and answered else 0
     own = 0 if own == len(messages) else own  # a fork: what it was asked lies further back
-    texts = [(role_in(message), text_in(message)) for message in messages]
-    story.before = [(role, text) for role, text in texts[:own] if role != "system" and text]
-    story.asked = [text for role, text in texts[own:] if role == "user"]
+    before = (said for message in messages[:own] for said in said_in(message))
+    story.before = [(role, text) for role, text in before if role != "system"]
+    story.asked = [text_in(message) for message in messages[own:] if role_in(message) == "user"]
     if "sealed" in data:
         story.notes.append(SEALED)
     _open(story, at, object_of(data.get("run")))
@@ -193,16 +80,16 @@ def _open(story: Story, at: float, run: Json) -> None:
     for slot in map(object_of, list_of(phase.get("slots"))):
         call = _call_of(turn, len(turn.calls), object_of(slot.get("call")))
         status = object_of(slot.get("status"))
-        call.status = STATUSES.get(str(status.get("$type")), "asked for")
+        call.become(STATUSES.get(str(status.get("$type")), "asked for"), at)
         call.trouble = str(status.get("trouble") or "")
         whole = "" if call.trouble else status.get("reason")  # it has the trouble in it
         call.reason = str(object_of(status.get("ask")).get("reason") or whole or "")
-        call.asked_at = at if call.status == WAITS else None
         if call.status in SETTLED:
             _settle(call, at, call.status, _result_text(status))
         if "run" in status:
             call.inside = Story(f"{story.run_id}/{turn.number}.{call.place}", call.tool)
-            call.began_at = call.inside.began_at = at
+            call.inside.began_at = call.inside.woken_at = at
+            call.begin("work", at)
             _open(call.inside, at, object_of(status["run"]))
 
 
@@ -225,10 +112,12 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
         _replied(story, at, data)
     elif kind == "ModelFailed":
         failure = object_of(data.get("failure"))
-        text = f"{failure.get('cause')}: {failure.get('message')}"
-        _turn(story, int(data.get("turn", 1)), at).failures.append(text)
+        turn = _turn(story, int(data.get("turn", 1)), at)
+        turn.failures.append(f"{failure.get('cause')}: {failure.get('message')}")
+        _asked(story, turn, at, FAILED)
     elif kind == "CancelRequested":
         story.notes.append(f"cancelled: {data.get('reason', '')}")
+        _interrupt(story, story.lived_at, CUT_SHORT)  # its process may have ended long before
     elif kind == "MessageReceived":
         notes = story.turns[-1].notes if story.turns else story.notes  # the next turn reads it
         notes.append(f"said: {text_in(object_of(data.get('message')))}")
@@ -236,12 +125,53 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
         story.notes.append(f"the answer was sent back: {data.get('text', '')}")
     elif kind == "Resumed":
         story.notes.append(TAKEN_UP)
+        _interrupt(story, story.lived_at, CUT_SHORT)
+        _wake(story, at)
     story.last_at = at
     _mark(story, at, str(data.get("mark", "")), is_reply=kind == "ModelReplied")
 
 
+def _innermost(kind: str, data: Json) -> str:
+    """What has happened, in the run of whichever agent."""
+    while kind == "HappenedInside":
+        data = object_of(data.get("event"))
+        kind = str(data.get("$type"))
+    return kind
+
+
+def _interrupt(story: Story, at: float, came_to: str = "") -> None:
+    """End the work that goes on: of its process nothing is heard, or it waits for a human."""
+    for turn in story.turns[-1:]:
+        for call in turn.calls:
+            if call.ended_at is None:
+                call.close("work", at, came_to)
+                if call.inside is not None:
+                    _interrupt(call.inside, at, came_to)
+
+
+def _wake(story: Story, at: float) -> None:
+    """Another process goes on with the run, and with those of the agents inside."""
+    story.woken_at = at
+    for turn in story.turns[-1:]:
+        for call in turn.calls:
+            if call.inside is not None and call.ended_at is None:
+                call.begin("work", at)
+                _wake(call.inside, at)
+
+
+def _asked(story: Story, turn: Turn, at: float, came_to: str = "") -> None:
+    """The model has answered, or failed to.
+
+    When it was asked is not recorded: that its turn began, its last attempt failed, or another
+    process took the run up came before.
+    """
+    ends = [stretch.ended_at or at for stretch in turn.asked[-1:]]
+    turn.asked.append(Stretch("model", max(turn.began_at, story.woken_at, *ends), at, came_to))
+
+
 def _replied(story: Story, at: float, data: Json) -> None:
     turn = _turn(story, int(data.get("turn", 1)), at)
+    _asked(story, turn, at)
     reply, cost = object_of(data.get("reply")), data.get("cost")
     message, usage = object_of(reply.get("message")), object_of(reply.get("usage"))
     turn.replied_at, turn.model = at, str(reply.get("model", ""))
@@ -260,52 +190,68 @@ def _replied(story: Story, at: float, data: Json) -> None:
 def _take_of_call(story: Story, call: Call, at: float, kind: str, data: Json) -> None:
     match kind:
         case "HappenedInside":
-            if call.inside is None:
-                call.inside = Story(f"{story.run_id}/{call.turn}.{call.place}", call.tool)
-                call.inside.began_at = call.inside.last_at = call.began_at or at
-                _turn(call.inside, 1, call.inside.began_at)
-            event = object_of(data.get("event"))
-            _take(call.inside, at, str(event.get("$type")), event)
+            _take_inside(story, call, at, data)
         case "ToolStarted":
-            # An attempt whose process ended took nobody knows how long: it counts from the next on.
-            call.began_at = at if call.trouble else call.began_at or at
-            call.status, call.attempts = BEGUN, int(data.get("attempt", 1))
-            call.trouble = ""
+            call.become(BEGUN, at)
+            call.begin("work", at)
+            call.attempts, call.trouble = int(data.get("attempt", 1)), ""
         case "ToolReturned":
+            call.close("work", at)
             _settle(call, at, "done", text_in(object_of(data.get("result"))))
         case "ToolRaised" if object_of(data.get("fault")).get("kind") == "unknown_outcome":
             call.trouble = str(
                 object_of(data["fault"]).get("message", "")
             )  # nobody could look it up
         case "ToolRaised":
+            call.close("work", at, FAILED)
             _settle(call, at, "failed", str(object_of(data.get("fault")).get("message", "")))
         case "ToolLost":
+            call.close("work", at, FAILED)
             call.trouble = str(data.get("reason", ""))
         case "Judged":
             _judged(call, at, object_of(data.get("verdict")))
         case "HumanDecided":
             _decided(call, at, data)
+        case "ToolNeverRan" if call.attempts == data.get("attempt"):
+            call.never_worked()
         case _:
             call.said.append(kind)
+
+
+def _take_inside(story: Story, call: Call, at: float, data: Json) -> None:
+    """Take in what has happened in the run of an agent at work on a call."""
+    if _innermost("HappenedInside", data) not in FROM_OUTSIDE:
+        call.begin("work", at)
+    if call.inside is None:
+        began_at = call.stretches[-1].began_at if call.stretches else at
+        inside = Story(f"{story.run_id}/{call.turn}.{call.place}", call.tool)
+        inside.began_at = inside.last_at = inside.woken_at = began_at
+        call.inside = inside
+        _turn(inside, 1, inside.began_at)
+    call.inside.lived_at = story.lived_at
+    event = object_of(data.get("event"))
+    _take(call.inside, at, str(event.get("$type")), event)
 
 
 def _judged(call: Call, at: float, verdict: Json) -> None:
     call.reason = str(verdict.get("reason") or call.reason)
     match verdict.get("$type"):
         case "Ask":
-            call.status, call.expires_s = WAITS, verdict.get("expires_s")
-            call.asked_at = call.asked_at or at  # once more only to look whether it is the same
+            if not call.is_decided:  # else only looked at once more: a mark says if it is not
+                call.become(WAITS, at)
+            call.expires_s = verdict.get("expires_s")
         case "Deny":
             _settle(call, at, "refused", call.reason)
         case _:
-            call.status = "may run"
+            call.become(MAY_RUN, at)
 
 
 def _decided(call: Call, at: float, data: Json) -> None:
     decision = object_of(data.get("decision"))
     word = DECISIONS.get(str(decision.get("$type")), "decided")
     by, more = data.get("by"), decision.get("feedback") or decision.get("text")
-    call.decided_at, call.status = at, "may run"
+    call.close("wait", at, DECIDED)
+    call.decided_at, call.status = at, MAY_RUN
     call.said.append(word + (f" by {by}" if by else "") + (f": {more}" if more else ""))
     if word == "changed":
         secret = [name for name, value in call.arguments.items() if value == MASK]
@@ -317,7 +263,8 @@ def _decided(call: Call, at: float, data: Json) -> None:
 
 
 def _settle(call: Call, at: float, status: str, result: str) -> None:
-    call.status, call.ended_at, call.result = status, at, result
+    call.become(status, at)
+    call.ended_at, call.result = at, result
 
 
 def _mark(story: Story, at: float, mark: str, *, is_reply: bool = False) -> None:
@@ -333,7 +280,9 @@ def _mark(story: Story, at: float, mark: str, *, is_reply: bool = False) -> None
         return
     for call in story.turns[-1].calls if story.turns else ():  # the turn is over: all have answers
         if call.status not in SETTLED:
-            call.status = _closed(call, is_reply=is_reply, is_end=phase == "Done")
+            call.become(_closed(call, is_reply=is_reply, is_end=phase == "Done"), at)
+        if call.status == UNKNOWN:
+            call.close("work", at, CUT_SHORT)
         _end(call, at)
     if phase != "Done":
         _turn(story, number, at)
@@ -342,12 +291,12 @@ def _mark(story: Story, at: float, mark: str, *, is_reply: bool = False) -> None
 def _mark_call(call: Call, at: float, word: str) -> None:
     name, _, inner = word.partition("(")
     status = STATUSES.get(name, call.status)
-    if call.status == BEGUN and status in {"may run", UNKNOWN}:
-        call.began_at = None  # its process has ended, and it was not at work since
     if status == WAITS and call.status in {BEGUN, UNKNOWN}:
         # No policy had it asked: without these words a yes would seem to be the first.
-        call.trouble, call.asked_at = call.trouble or PROCESS_ENDED, at
-    call.status = status
+        call.trouble = call.trouble or PROCESS_ENDED
+    call.become(status, at)
+    if call.status == TRIED_AGAIN:
+        call.ended_at, call.result = None, ""
     if call.status in SETTLED:
         _end(call, at)
     if inner and call.inside is not None:
@@ -360,12 +309,13 @@ def _closed(call: Call, *, is_reply: bool, is_end: bool) -> str:
         return "done" if is_end else "failed"
     if call.inside is not None:
         return "done"
-    has_begun = call.began_at is not None or call.trouble or call.status == UNKNOWN
+    has_begun = call.of("work") or call.trouble or call.status == UNKNOWN
     return UNKNOWN if has_begun else NOT_RUN
 
 
 def _end(call: Call, at: float) -> None:
     """A call has its answer; that of an agent is the last that it has said."""
+    call.close("work", at)
     if call.ended_at is None:
         call.ended_at = at
         if call.inside is not None and call.inside.turns and not call.result:

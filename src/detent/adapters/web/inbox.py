@@ -70,10 +70,14 @@ async def _questions(request: Request) -> dict[str, Any]:
 
 @frozen
 class HeldRun:
-    """A run that waits for a human, and has no question that can be answered here."""
+    """A run that waits for a human, and has no question that can be answered here.
+
+    `is_put_anew` says that its host is just about to ask it by the rules of today.
+    """
 
     run_id: str
     why: str
+    is_put_anew: bool = False
 
 
 async def _held(host: Host, agent: str | None, run_ids: Collection[str]) -> list[HeldRun]:
@@ -90,7 +94,11 @@ async def _held(host: Host, agent: str | None, run_ids: Collection[str]) -> list
         except StoredDataError as error:
             held.append(HeldRun(listed.run_id, str(error)))
         else:
-            held += [HeldRun(listed.run_id, describe_outdated(outdated))] if outdated else []
+            held += (
+                [HeldRun(listed.run_id, describe_outdated(outdated), is_put_anew=True)]
+                if outdated
+                else []
+            )
     return held
 
 

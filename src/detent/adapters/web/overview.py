@@ -12,7 +12,8 @@ from attrs import frozen
 from starlette.requests import Request
 from starlette.responses import Response
 
-from detent.adapters.stories.story import Story, story_of
+from detent.adapters.stories.parts import Story
+from detent.adapters.stories.story import story_of
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.finding import entries_of, host_of
 from detent.adapters.web.plots import plot_of
@@ -54,9 +55,9 @@ def figures_of(run: StoredRun, story: Story) -> Figures:
     """What the story of a run says in numbers."""
     calls = [call for turn in story.every_turn for call in turn.calls]
     waited = sum(
-        max(0.0, (call.decided_at or story.last_at) - call.asked_at)
+        max(0.0, (wait.ended_at or story.last_at) - wait.began_at)
         for call in calls
-        if call.asked_at is not None
+        for wait in call.of("wait")
     )
     took = max(0.0, story.last_at - story.began_at - waited) if run.status == "done" else None
     return Figures(day_of(run.at), run.agent, story.cost, took, waited)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from detent.adapters.stories.story import Call, Story, Turn, story_of
+from detent.adapters.stories.parts import CUT_SHORT, FAILED, Story, Stretch
+from detent.adapters.stories.story import story_of
 from detent.ports.journal import Entry
 
 Sort: TypeAlias = Literal["model", "tool", "wait"]
@@ -28,6 +29,7 @@ class Bar:
         end: when it ended; None goes on.
         failed: whether it ended with an error.
         label: what it was.
+        is_cut: whether it was cut short: until when it was at work nobody saw.
     """
 
     lane: str
@@ -36,105 +38,31 @@ class Bar:
     end: float | None = None
     failed: bool = False
     label: str = ""
+    is_cut: bool = False
 
 
 def bars_of(entries: Sequence[Entry]) -> list[Bar]:
-    """What took time in a run, by its entries, in the order in which it began."""
+    """What took time in a run, by its story, in the order in which it began."""
     story = story_of("", entries)
-    turns = dict(_turns_in(story)) if story else {}
-    drawn = _Drawing(turns)
-    for entry in entries:
-        drawn.see(entry)
-    for (lane, number), turn in turns.items():
-        for call in turn.calls:
-            drawn.end_of_agent(lane, number, call)
-    return drawn.bars
+    return sorted(_bars(story), key=lambda bar: bar.begin) if story else []
 
 
-def _turns_in(story: Story, lane: str = "") -> Iterator[tuple[tuple[str, object], Turn]]:
-    """The turns, and those of the agents inside, by the beginning of the names of their lanes."""
+def _bars(story: Story, lane: str = "") -> Iterator[Bar]:
+    """All that took time: those of the agents inside stand in lanes of their own."""
     for turn in story.turns:
-        yield (lane, turn.number), turn
+        yield from (_bar(f"{lane}model", f"turn {turn.number}", one) for one in turn.asked)
         for call in turn.calls:
+            for stretch in call.stretches:
+                name = "waits" if stretch.kind == "wait" else call.tool
+                yield _bar(f"{lane}{name}", call.tool, stretch)
             if call.inside is not None:
-                yield from _turns_in(call.inside, f"{lane}{call.tool} / ")
+                yield from _bars(call.inside, f"{lane}{call.tool} / ")
 
 
-class _Drawing:
-    """The bars so far, and which of them are open.
-
-    The model is at work from the beginning of its turn on, or from what came before its answer:
-    when it was asked is not recorded.
-    """
-
-    def __init__(self, turns: Mapping[tuple[str, object], Turn]) -> None:
-        self.bars: list[Bar] = []
-        self._turns = turns
-        self._open: dict[tuple[object, ...], int] = {}
-        self._tools: dict[tuple[object, ...], str] = {}
-        self._since: dict[str, float] = {}
-
-    def see(self, entry: Entry) -> None:
-        lane, kind, data = "", entry.kind, entry.data
-        while kind == "HappenedInside":
-            lane = f"{lane}{data.get('tool_name', '')} / "
-            inner: Mapping[str, Any] = data.get("event", {})
-            kind, data = str(inner.get("$type", "")), inner
-        self._happened(lane, kind, data, entry.at)
-        self._since[lane] = entry.at
-
-    def _happened(self, lane: str, kind: str, data: Mapping[str, Any], at: float) -> None:
-        ref = tuple(data.get("ref", ()))
-        match kind:
-            case "ModelReplied" | "ModelFailed":
-                turn = self._turns.get((lane, data.get("turn")))
-                known = (self._since.get(lane), turn.began_at if turn else None)
-                since = max((time for time in known if time is not None), default=at)
-                name = f"turn {data.get('turn', '')}"
-                failed = kind == "ModelFailed"
-                self.bars.append(Bar(f"{lane}model", "model", since, at, failed, name))
-                self._note_calls(lane, data)
-            case "Judged" if data.get("verdict", {}).get("$type") == "Ask":
-                if (lane, "wait", ref) not in self._open:  # or it is only looked at once more
-                    name = self._tool(lane, ref)
-                    self._begin((lane, "wait", ref), Bar(f"{lane}waits", "wait", at, label=name))
-            case "HumanDecided" | "Judged":
-                self._end((lane, "wait", ref), at)
-            case "ToolStarted":
-                # a policy may have been asked again, and have left it at what was decided
-                self._end((lane, "wait", ref), at)
-                name = self._tool(lane, ref)
-                self._begin((lane, "tool", ref), Bar(f"{lane}{name}", "tool", at, label=name))
-            case "ToolReturned" | "ToolRaised" | "ToolNeverRan" | "ToolLost":
-                failed = kind in {"ToolRaised", "ToolLost"}
-                self._end((lane, "tool", ref), at, failed=failed)
-            case _:
-                pass
-
-    def end_of_agent(self, lane: str, turn: object, call: Call) -> None:
-        """Close the bar of a call that an agent has worked on: no event of its own says so."""
-        if call.inside is not None and call.ended_at is not None:
-            self._end((lane, "tool", (turn, call.place)), call.ended_at)
-
-    def _note_calls(self, lane: str, data: Mapping[str, Any]) -> None:
-        content = data.get("reply", {}).get("message", {}).get("content", ())
-        turn = data.get("turn", 1)
-        calls = [part for part in content if isinstance(part, Mapping) and "tool_name" in part]
-        for place, call in enumerate(calls):
-            self._tools[lane, (turn, place)] = str(call["tool_name"])
-
-    def _tool(self, lane: str, ref: tuple[object, ...]) -> str:
-        return self._tools.get((lane, ref), "a tool")
-
-    def _begin(self, key: tuple[object, ...], bar: Bar) -> None:
-        self._end(key, bar.begin, failed=True)  # an attempt before, of which nothing was heard
-        self._open[key] = len(self.bars)
-        self.bars.append(bar)
-
-    def _end(self, key: tuple[object, ...], at: float, *, failed: bool = False) -> None:
-        place = self._open.pop(key, None)
-        if place is not None:
-            self.bars[place] = evolve(self.bars[place], end=at, failed=failed)
+def _bar(lane: str, label: str, of: Stretch) -> Bar:
+    sort: Sort = "tool" if of.kind == "work" else of.kind
+    is_cut = of.came_to == CUT_SHORT
+    return Bar(lane, sort, of.began_at, of.ended_at, of.came_to == FAILED, label, is_cut)
 
 
 @frozen
@@ -166,6 +94,11 @@ class Picture:
     seconds: float
     left_out: int = 0
 
+    @property
+    def has_cut(self) -> bool:
+        """Whether a bar is of work that was cut short."""
+        return any(drawn.bar.is_cut for drawn in self.bars)
+
 
 def picture_of(entries: Sequence[Entry], now: float) -> Picture | None:
     """The timeline of a run, `now` in seconds since 1970; None where nothing took time yet."""
@@ -184,6 +117,8 @@ def picture_of(entries: Sequence[Entry], now: float) -> Picture | None:
         took = until - bar.begin
         state = " failed" if bar.failed else "" if bar.end is not None else " goes on"
         text = f"{bar.lane}: {bar.label},{state} {took:.1f} s"
+        if bar.is_cut:
+            text = f"{bar.lane}: {bar.label}, cut short after {took:.1f} s or later"
         x, width = LEFT + (bar.begin - begin) * unit, max(took * unit, 2.0)
         return Drawn(bar, round(x, 1), rows[bar.lane], round(width, 1), text)
 

@@ -16,7 +16,7 @@ from detent.core.chat.messages import FileContent, ImageContent, ResultPart, Tex
 from detent.core.errors import DetentError
 from detent.core.schema.conversion import plain
 from detent.core.schema.record_fields import PARTLESS, field_names
-from detent.core.state.keys import Write
+from detent.core.state.keys import Write, name_of
 from detent.core.state.state import BaseState
 from detent.core.tools import wording
 from detent.core.tools.tool import Tool
@@ -171,6 +171,10 @@ def _content(tool: Tool, value: object, warnings: list[str]) -> str | tuple[Resu
 
 
 def _message(tool: Tool, value: object, warnings: list[str]) -> str:
+    if isroutine(value):
+        name = name_of(value)
+        given = f"a tool returns what a function gives, and not the function {name!r} itself"
+        raise TypeError(f"{given}: call it, {name}()")
     kinds: list[str] = []
     text = text_of(value, kinds)
     for name in kinds:

@@ -107,7 +107,9 @@ def _text_faults(tool: Tool) -> Iterator[str]:
 def _key_fault(item: Input | Output, state: BaseState) -> str | None:
     key: Any = state.fields.get(item.key)
     if key is None:
-        return unknown_key(item.key, state.fields)
+        fault = unknown_key(item.key, state.fields)
+        way = "; give the agent the class that declares it: state_schema=…"
+        return fault if item.declared is None else fault + way
     if item.declared is None or item.declared is key:  # not `==`: a namesake may be its equal
         return None
     theirs, ours = type_name(item.declared.type), type_name(key.type)

@@ -34,7 +34,7 @@ from detent import (
 from detent.adapters.cli.main import main
 from detent.adapters.cli.runs.hints import note_place, place_words
 from detent.adapters.cli.runs.views import tree
-from detent.adapters.stories.story import Call, Story, Turn
+from detent.adapters.stories.parts import Call, Story, Stretch, Turn
 from detent.approvals import WithQuestionOptions, verify_audit
 from detent.journals import (
     AuditedJournal,
@@ -388,10 +388,19 @@ def test_what_a_tool_has_said_before_is_said_by_it(path: str) -> None:
     talker.run("First?", run_id="t1", thread_id="T")
     talker.run("Second?", run_id="t2", thread_id="T")
 
-    assert "before, tool: found Bob" in call("show", "t2").stdout
+    shown = call("show", "t2").stdout
+    assert "before, tool: found Bob" in shown
+    before = [line for line in shown.splitlines() if line.startswith("before")]
+    assert before == [
+        "before, user: First?",
+        'before, assistant: calls look {"q": "Bob"}',
+        "before, tool: found Bob",
+        "before, assistant: one",
+    ]
 
 
-def waiter(tool_name: str, **times: Any) -> Call:
+def waiter(tool_name: str, *stretches: Stretch, ended_at: float | None = None) -> Call:
+    times: dict[str, Any] = {"stretches": list(stretches), "ended_at": ended_at}
     return Call(1, 0, tool_name, {}, "c", "done", attempts=1, **times)
 
 
@@ -399,28 +408,45 @@ def waiter(tool_name: str, **times: Any) -> Call:
     ("inner", "took"),
     [
         ([], "10 s"),
-        ([waiter("pay", asked_at=101.0, decided_at=104.0)], "7 s"),
-        ([waiter("pay", asked_at=101.0, decided_at=104.0)] * 2, "7 s"),
-        ([waiter("pay", asked_at=102.0, decided_at=101.0)], "2 s"),
-        ([waiter("pay", asked_at=200.0, decided_at=204.0)], "10 s"),
+        ([waiter("pay", Stretch("wait", 101.0, 104.0))], "7 s"),
+        ([waiter("pay", Stretch("wait", 101.0, 104.0))] * 2, "7 s"),
+        ([waiter("pay", Stretch("wait", 102.0))], "2 s"),
+        ([waiter("pay", Stretch("wait", 200.0, 204.0))], "10 s"),
     ],
 )
 def test_the_time_of_a_call_is_without_that_of_humans(inner: list[Call], took: str) -> None:
     """Of the agent that it is as well; two questions at once are waited for once."""
     inside = Story("r/1.0", "buy", turns=[Turn(1, 100.0, calls=inner)])
-    asked = waiter("buy", asked_at=1.0, decided_at=99.0, began_at=100.0, ended_at=110.0)
+    worked = Stretch("work", 100.0, 110.0)
+    asked = waiter("buy", Stretch("wait", 1.0, 99.0), worked, ended_at=110.0)
     asked.inside = inside if inner else None
     story = Story("r", turns=[Turn(1, 0.5, 0.9, calls=[asked])])
 
     assert f"   done in {took}" in [text for text, _ in tree(story)]
 
 
-def test_the_time_of_a_call_that_was_asked_about_again_is_without_that(path: str) -> None:
-    """It had begun, and nobody knew what had come of it."""
-    again = waiter("pay", began_at=10.0, asked_at=20.0, decided_at=90.0, ended_at=95.0)
+def test_the_time_of_a_call_is_that_of_the_attempts_whose_end_somebody_saw() -> None:
+    """Not of one whose process ended, nor of the wait for a human who said to try it again."""
+    cut = Stretch("work", 5.0, 7.0, "cut short")
+    failed, wait, last = (
+        Stretch("work", 10.0, 20.0, "failed"),
+        Stretch("wait", 20.0, 90.0, "decided"),
+        Stretch("work", 90.0, 95.0),
+    )
+    again = waiter("pay", cut, failed, wait, last, ended_at=95.0)
     assert "   done in 15 s" in [
         text for text, _ in tree(Story("r", turns=[Turn(1, 1.0, 2.0, calls=[again])]))
     ]
+
+
+def test_a_store_without_any_run_is_asked_about(tmp_path: Path) -> None:
+    """A file of the same name in another folder, or a copy of half of it, has none."""
+    SQLiteJournal(tmp_path / "copy.db").runs()
+
+    told = call("show", "order-1", "--store", str(tmp_path / "copy.db"), code=5).stderr
+    assert f"no run 'order-1' in SQLiteJournal('{tmp_path / 'copy.db'}'); it has none" in told
+    assert "and was it copied whole, of SQLite with the -wal beside it?" in told
+    assert "shows those" not in told
 
 
 def test_the_commands_that_are_named_find_the_same_store_and_code(

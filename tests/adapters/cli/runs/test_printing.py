@@ -15,6 +15,7 @@ from detent import (
 from detent.adapters.cli.main import main
 from detent.adapters.cli.runs.printing import age, duration, put_lines, table
 from detent.adapters.cli.runs.views import timeline
+from detent.adapters.stories.parts import Stretch
 from detent.adapters.stories.story import story_of
 from tests.adapters.cli.runs.clerks import (
     HOSTILE,
@@ -51,8 +52,8 @@ def test_the_timeline_is_to_scale(path: str) -> None:
     assert story is not None
     story.began_at, story.last_at = 0.0, 100.0
     story.turns[0].began_at, story.turns[0].replied_at = 0.0, 50.0
-    asked = story.turns[0].calls[1]
-    asked.asked_at = 50.0
+    story.turns[0].asked = [Stretch("model", 0.0, 50.0)]
+    story.turns[0].calls[1].stretches = [Stretch("wait", 50.0)]
 
     lines = [text for text, _ in timeline(story, 80, lambda text: True)]
     model = next(line for line in lines if line.startswith("model 1"))
@@ -69,28 +70,49 @@ def test_on_a_narrow_terminal_bars_stand_below_their_names(path: str) -> None:
     assert story is not None
     story.began_at, story.last_at = 0.0, 100.0
     story.turns[0].began_at, story.turns[0].replied_at = 0.0, 50.0
-    story.turns[0].calls[1].asked_at = 50.0
+    story.turns[0].asked = [Stretch("model", 0.0, 50.0)]
+    story.turns[0].calls[1].stretches = [Stretch("wait", 50.0)]
 
-    rows = [text for text, _ in timeline(story, 40, lambda text: True)][2:]
+    rows = [text for text, _ in timeline(story, 40, lambda text: True)]
 
-    assert rows[0] == "model 1"
-    assert rows[1] == "━" * 13 + " " * 13 + " 50 s"
+    assert rows[:3] == ["run order-1", "waiting", "agent clerk"]
+    first = rows.index("model 1")
+    assert rows[first + 1] == "━" * 13 + " " * 13 + " 50 s"
     assert max(map(len, rows)) <= 40
 
 
-def test_a_tool_is_drawn_at_work_until_its_outcome_was_asked_for(path: str) -> None:
-    """Its process was killed: it did not work while a human was waited for."""
-    store = SQLiteJournal(path)
-    story = story_of("order-1", store.read("order-1"))
+def test_each_attempt_and_each_wait_is_drawn(path: str) -> None:
+    """Where a process ended stands a mark; a model that failed and a retry have rows as well."""
+    story = story_of("order-1", SQLiteJournal(path).read("order-1"))
     assert story is not None
     story.began_at, story.last_at = 0.0, 100.0
-    paid = story.turns[0].calls[1]
-    paid.began_at, paid.asked_at, paid.decided_at, paid.ended_at = 0.0, 25.0, 100.0, 100.0
+    story.turns[0].asked = [Stretch("model", 0.0, 5.0, "failed"), Stretch("model", 5.0, 10.0)]
+    looked, paid = story.turns[0].calls
+    looked.stretches = []
+    paid.status, paid.stretches = (
+        "done",
+        [
+            Stretch("wait", 10.0, 25.0, "decided"),
+            Stretch("work", 25.0, 50.0, "cut short"),
+            Stretch("wait", 75.0, 99.0, "decided"),
+            Stretch("work", 99.0, 100.0),
+        ],
+    )
 
-    lines = [text for text, _ in timeline(story, 80, lambda text: True)]
+    def drawn(width: int, *, can: bool) -> list[tuple[str, str]]:
+        rows = timeline(story, width, lambda text: can)[2:]
+        return [(" ".join(text.split()), style) for text, style in rows]
 
-    assert next(line for line in lines if line.startswith("pay ")).endswith("25 s")
-    assert next(line for line in lines if line.startswith("wait: pay")).endswith("1.2 min")
+    assert drawn(62, can=True) == [
+        ("model 1 ━ 5 s", "red"),
+        ("model 1 ━ 5 s", "cyan"),
+        ("wait: pay ┄┄┄ 15 s", "yellow"),
+        ("pay ━━━━✗ 25 s", "red"),
+        ("wait: pay ┄┄┄┄┄ 24 s", "yellow"),
+        ("pay ━ 1 s", "green"),
+        ("✗ cut short: nobody saw when", "dim"),
+    ]
+    assert ("pay ====x 25 s", "red") in drawn(62, can=False)
 
 
 def test_hostile_texts_steer_no_terminal(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -205,6 +205,13 @@ def test_who_does_not_answer_and_who_is_no_host() -> None:
     assert "does not answer" in second
 
 
+def test_https_that_is_typed_for_http_is_told(site: Site) -> None:
+    """The words of a TLS library say it to nobody."""
+    url = site.url.replace("http://", "https://", 1)
+    told = call("list", "--host", url, code=1).stderr
+    assert f"where nothing is encrypted, as on this machine, say --host {site.url}" in told
+
+
 def test_an_id_is_an_id_whatever_stands_in_it(site: Site) -> None:
     """It is no path, and steers no terminal."""
     run_id = f"a/b?c#{HOSTILE}"

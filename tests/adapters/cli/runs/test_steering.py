@@ -64,6 +64,22 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call("resume", "order-1", "--app", the_app).stdout.startswith("Paid.\n")
 
 
+def test_ctrl_c_says_that_nothing_is_lost_and_how_to_go_on(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `detent run` does."""
+
+    def stop(*asked: object) -> str:
+        raise KeyboardInterrupt
+
+    the_app = app(monkeypatch, stop)
+    call("decide", "order-1", "--confirm", "--unseen", "--app", the_app)
+    told = call("resume", "order-1", "--app", the_app, code=130).stderr
+
+    way = f"{OWN} runs resume order-1 --app {the_app}"
+    assert told.endswith(f"Stopped. Nothing is lost; to go on:\n  {way}\n")
+
+
 def test_a_model_that_gives_no_answer_is_asked_again_by_the_command_that_is_named(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

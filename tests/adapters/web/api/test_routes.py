@@ -49,6 +49,7 @@ def visited(
 async def confirmed(client: httpx.AsyncClient, **more: Any) -> httpx.Response:
     """What comes of a yes to what waits."""
     asked, *_ = (await client.get("/api/pending")).json()["pending"]
+    assert asked["asked_at"] == asked["cursor"][0]
     call = asked["call"]
     said = {"tool_name": call["tool_name"], "execute": True, "digest": call["digest"], **more}
     return await client.post("/api/decide", json={"run_id": call["run_id"], "decision": said})

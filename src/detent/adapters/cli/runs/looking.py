@@ -40,8 +40,9 @@ from detent.adapters.cli.runs.stores import (
 from detent.adapters.cli.runs.stores import store_text as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.confirmation.console import argument_label, barred
-from detent.adapters.stories.steps import compact
-from detent.adapters.stories.story import Story, story_of
+from detent.adapters.stories.entries import compact
+from detent.adapters.stories.parts import Story
+from detent.adapters.stories.story import story_of
 from detent.adapters.system.program import program
 from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
@@ -330,14 +331,14 @@ def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:
         case "timeline":
             lines = timeline(story, console.width, lambda text: _can(console, text))
         case "cost":
-            lines = costs(story)
+            lines = costs(story, console.width)
         case "entries":
             rows = [
                 [str(value) for value in _entry_row(entry)] for entry in entries_of(store, name)
             ]
             lines = table(("AT", "WHEN", "KIND", "STATUS", "DATA"), rows, console)
         case _:
-            lines = tree(story)
+            lines = tree(story, console.width)
     put_lines(lines, console)
 
 

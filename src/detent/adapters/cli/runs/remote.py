@@ -219,6 +219,9 @@ class RemoteHost:
                 return self._result(client.request(method, f"{self._url}/api/{path}", **options))
         except httpx.TransportError as error:
             why = str(error) or type(error).__name__
+            if self._url.startswith("https://") and "SSL" in why:
+                plain = self._url.replace("https", "http", 1)
+                why += f"; where nothing is encrypted, as on this machine, say --host {plain}"
             raise ending(f"the host at {self._url} does not answer: {why}", FAILED) from None
 
     @contextmanager

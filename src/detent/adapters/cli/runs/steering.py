@@ -17,6 +17,7 @@ from detent.adapters.cli.endings import (
     REFUSED,
     WAITING,
     ending,
+    stoppable,
 )
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.hints import runs_command
@@ -39,8 +40,9 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show, put
 from detent.adapters.journals.audited import CHAIN
-from detent.adapters.stories.steps import compact
-from detent.adapters.stories.story import SEALED, Story
+from detent.adapters.stories.entries import compact
+from detent.adapters.stories.parts import Story
+from detent.adapters.stories.story import SEALED
 from detent.adapters.system.terminal import drop_typed_keys, escape_control
 from detent.core.chat.messages import ChatMessage
 from detent.core.codec.json_text import read_json
@@ -50,7 +52,6 @@ from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Failed
 from detent.core.tools.masking import MASK, masked
 from detent.core.values.frozen import thaw
-from detent.ports.chat import ChatGeneratorError
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.listing import ENDED, Listing
 from detent.ports.pending import PendingCall
@@ -269,13 +270,10 @@ def resume(
     story = required_story(store, name)
     agent = agent_for(app, story.agent, store, "resume")
     console = Console(stderr=as_json)
-    try:
+    with stoppable(_resume_command(name)):
         result = agent.resume(
             name, Show(console), raise_at_break_point=False, wait=wait, take_over=take_over
         )
-    except ChatGeneratorError as error:
-        again = f"Nothing is lost; to ask the model again:\n  {_resume_command(name)}"
-        raise ending(f"{error}\n\n{again}") from error
     if story.status in {"done", "cancelled"} and not as_json:
         put(console, result.text or "")
     end_with(result, console, as_json=as_json)

@@ -14,7 +14,7 @@ from attrs import evolve
 from detent.adapters.cli.endings import NOT_FOUND, ending
 from detent.adapters.cli.runs.apps import agents_at
 from detent.adapters.cli.runs.hints import place_words, runs_command
-from detent.adapters.drivers.loading import engine_of
+from detent.adapters.drivers.loading import EMPTY, engine_of
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.system.processes import has_ended
@@ -99,7 +99,7 @@ def run_named(store: Journal, beginning: str) -> str:
         known = [run.run_id for run in store.runs(RunQuery(limit=PAGE))]
         near = meant(beginning, known, ALIKE)
         text = f"there is no run {beginning!r} in {store_text(store)}{near or ';'} "
-        text += f"{runs_command('list')} shows those"
+        text += f"{runs_command('list')} shows those" if known else EMPTY
         if not place_words():
             text += "; those of a program of yours: --app MODULE:NAME, or --store FILE"
         raise ending(text, NOT_FOUND)

@@ -9,9 +9,9 @@ from attrs import frozen
 
 from detent.adapters.cli.runs.printing import NARROW, Line, duration, moment, one_line, short, table
 from detent.adapters.cli.show import fault_of
+from detent.adapters.stories.entries import compact
+from detent.adapters.stories.parts import CUT_SHORT, FAILED, Call, Story, Stretch, Turn
 from detent.adapters.stories.statuses import NOT_RUN, WAITS
-from detent.adapters.stories.steps import compact
-from detent.adapters.stories.story import Call, Story, Turn
 
 STYLES = {
     WAITS: "yellow",
@@ -23,30 +23,37 @@ STYLES = {
     "answered": "green",
 }
 FAULTY = frozenset({"failed", "of unknown outcome", "refused"})
-BAR, WAIT = "━", "┄"
+FAULTS = frozenset({FAILED, CUT_SHORT})
+BAR, WAIT, CUT = "━", "┄", "✗"
+PLAIN = {BAR: "=", WAIT: ".", CUT: "x"}
+"""What stands for these on a terminal that cannot show them."""
 LABEL = 28
 BARS = 48
 TIME = 14
 """The columns of a duration, and what parts it from its bar."""
 
 
-def heading(story: Story) -> list[Line]:
-    """What is true of the whole run."""
+def heading(story: Story, width: int = NARROW) -> list[Line]:
+    """What is true of the whole run; on a narrow terminal each of it in a row of its own."""
     read, written = story.tokens
     parts = [f"run {story.run_id}", story.status]
     parts += [f"agent {story.agent}"] if story.agent else []
     parts += [f"thread {story.thread_id}"] if story.thread_id else []
     turns = f"{len(story.turns)} turns, {story.entries} entries"
     tokens = f"{read:,} tokens read, {written:,} written"
-    cost = "" if story.cost is None else f", cost {story.cost:.6g}"
-    times = f"{moment(story.began_at)} to {moment(story.last_at)}"
+    cost = [] if story.cost is None else [f"cost {story.cost:.6g}"]
+    began, last = moment(story.began_at), moment(story.last_at)
     spent = duration(story.last_at - story.began_at)
-    return [("  ".join(parts), "bold"), (f"{times} ({spent}); {turns}; {tokens}{cost}", "dim")]
+    if width < NARROW:
+        facts = (began, f"to {last}", spent, turns, tokens, *cost)
+        return [*((part, "bold") for part in parts), *((fact, "dim") for fact in facts)]
+    facts = (f"{began} to {last} ({spent})", turns, ", ".join((tokens, *cost)))
+    return [("  ".join(parts), "bold"), ("; ".join(facts), "dim")]
 
 
-def tree(story: Story) -> list[Line]:
+def tree(story: Story, width: int = NARROW) -> list[Line]:
     """What was said and done, in order."""
-    return [*heading(story), ("", ""), *_story(story, "")]
+    return [*heading(story, width), ("", ""), *_story(story, "")]
 
 
 def _story(story: Story, indent: str) -> Iterator[Line]:
@@ -87,30 +94,30 @@ def _call(call: Call, indent: str) -> Iterator[Line]:
     reason = f": {short(call.why)}" if call.status == WAITS and call.why else ""
     tries = f", attempt {call.attempts}" if call.attempts > 1 else ""
     took = ""
-    is_known = not call.trouble  # else its process ended, and nobody saw when
-    if is_known and call.began_at is not None and call.ended_at is not None:
-        took = f" in {duration(_worked_s(call, call.began_at, call.ended_at))}"
+    # Of an attempt whose process ended nobody saw until when it was at work.
+    known = [work for work in call.of("work") if work.came_to != CUT_SHORT]
+    if known and not call.trouble and call.ended_at is not None:
+        took = f" in {duration(sum(_worked_s(call, work) for work in known))}"
     # Cut short, a fault would not say what is to be done.
     told = one_line(fault_of(call.result)) if call.status in FAULTY else short(call.result)
     result = f": {told}" if told else ""
     yield f"{indent}{call.status}{took}{tries}{reason}{result}", STYLES.get(call.status, "")
 
 
-def _worked_s(call: Call, begin: float, end: float) -> float:
-    """How long a call was at work, without the time in which a human was waited for."""
-    waited, last = 0.0, begin
+def _worked_s(call: Call, work: Stretch) -> float:
+    """How long it was at work, without the time in which a human was waited for inside it."""
+    end = work.began_at if work.ended_at is None else work.ended_at
+    waited, last = 0.0, work.began_at
     for since, until in sorted(_waits(call)):
         waited += max(0.0, min(until, end) - max(since, last))
         last = max(last, until)
-    return end - begin - waited
+    return end - work.began_at - waited
 
 
 def _waits(call: Call) -> Iterator[tuple[float, float]]:
     """From when until when a human was waited for: about it, and about the calls inside it."""
-    if call.asked_at is not None:
-        ends = (call.decided_at, call.began_at, call.ended_at)
-        later = (end for end in ends if end is not None and end >= call.asked_at)
-        yield call.asked_at, next(later, math.inf)
+    for wait in call.of("wait"):
+        yield wait.began_at, math.inf if wait.ended_at is None else wait.ended_at
     for inner in call.inside.calls if call.inside else ():
         yield from _waits(inner)
 
@@ -123,65 +130,74 @@ def timeline(story: Story, width: int, can: Callable[[str], bool]) -> list[Line]
     is_narrow = width < NARROW
     label_width = 0 if is_narrow else LABEL
     room = max(10, min(BARS, width - label_width - TIME))
-    lines = heading(story)
-    for stretch in _stretches(story, 0, story.last_at):
-        name = "  " * stretch.depth + short(stretch.name, LABEL)
-        drawn = _drawn(stretch, story, room, can)
-        took = duration(stretch.end - stretch.begin)
+    lines, rows = heading(story, width), list(_rows(story, 0, story.last_at))
+    for row in rows:
+        name = "  " * row.depth + short(row.name, LABEL)
+        drawn, took = _drawn(row, story, room, can), duration(row.end - row.stretch.began_at)
         if is_narrow:
-            lines += [(name, stretch.style), (f"{drawn:<{room}} {took}", stretch.style)]
+            lines += [(name, row.style), (f"{drawn:<{room}} {took}", row.style)]
         else:
-            lines.append((f"{name[:LABEL]:<{LABEL}} {drawn:<{room}} {took}", stretch.style))
+            lines.append((f"{name[:LABEL]:<{LABEL}} {drawn:<{room}} {took}", row.style))
+    if any(row.stretch.came_to == CUT_SHORT for row in rows):
+        lines.append((f"{_sign(CUT, can)} {CUT_SHORT}: nobody saw when", "dim"))
     return lines
 
 
-def _drawn(stretch: _Stretch, story: Story, room: int, can: Callable[[str], bool]) -> str:
+def _drawn(row: _Row, story: Story, room: int, can: Callable[[str], bool]) -> str:
     """The bar of a stretch, where it stands in the time of its run."""
-    bar, wait = (BAR, WAIT) if can(BAR + WAIT) else ("=", ".")
     span = max(story.last_at - story.began_at, 1e-9)
-    start = min(round((stretch.begin - story.began_at) / span * room), room - 1)
-    length = max(1, round((stretch.end - stretch.begin) / span * room))
-    return " " * start + (wait if stretch.is_wait else bar) * min(length, room - start)
+    start = min(round((row.stretch.began_at - story.began_at) / span * room), room - 1)
+    length = max(1, round((row.end - row.stretch.began_at) / span * room))
+    bar = _sign(WAIT if row.stretch.kind == "wait" else BAR, can) * min(length, room - start)
+    if row.stretch.came_to == CUT_SHORT:
+        bar = bar[:-1] + _sign(CUT, can)
+    return " " * start + bar
+
+
+def _sign(sign: str, can: Callable[[str], bool]) -> str:
+    return sign if can(sign) else PLAIN[sign]
 
 
 @frozen
-class _Stretch:
-    """Something that took its time."""
+class _Row:
+    """A stretch with its name, and where it ends as far as the story goes."""
 
     name: str
-    begin: float
+    stretch: Stretch
     end: float
     depth: int
     style: str
-    is_wait: bool = False
 
 
-def _stretches(story: Story, depth: int, now: float) -> Iterator[_Stretch]:
+def _rows(story: Story, depth: int, now: float) -> Iterator[_Row]:
+    """All that took time, as it was called for: each attempt and each wait has its row."""
     for turn in story.turns:
-        if turn.replied_at is not None:
-            yield _Stretch(f"model {turn.number}", turn.began_at, turn.replied_at, depth, "cyan")
+        asked = [(f"model {turn.number}", one, "cyan") for one in turn.asked]
+        yield from (_row(name, one, depth, now, style) for name, one, style in asked)
         for call in turn.calls:
-            if call.asked_at is not None:
-                until = call.decided_at or call.began_at or call.ended_at or now
-                label = f"wait: {short(call.tool)}"
-                yield _Stretch(label, call.asked_at, until, depth, "yellow", is_wait=True)
-            if call.began_at is not None:
-                style, end = STYLES.get(call.status, ""), call.ended_at or now
-                if call.asked_at is not None and call.asked_at >= call.began_at:
-                    end = call.asked_at  # its process has ended: a human says how it went
-                yield _Stretch(short(call.tool), call.began_at, end, depth, style)
+            for stretch in call.stretches:
+                is_wait = stretch.kind == "wait"
+                name = f"wait: {short(call.tool)}" if is_wait else short(call.tool)
+                is_last = stretch is call.stretches[-1]
+                style = "yellow" if is_wait else STYLES.get(call.status, "") if is_last else ""
+                yield _row(name, stretch, depth, now, style)
             if call.inside is not None:
-                yield from _stretches(call.inside, depth + 1, now)
+                yield from _rows(call.inside, depth + 1, now)
 
 
-def costs(story: Story) -> list[Line]:
+def _row(name: str, stretch: Stretch, depth: int, now: float, style: str) -> _Row:
+    end = now if stretch.ended_at is None else stretch.ended_at
+    return _Row(name, stretch, end, depth, "red" if stretch.came_to in FAULTS else style)
+
+
+def costs(story: Story, width: int = NARROW) -> list[Line]:
     """What each turn took: tokens, and money where prices were known."""
     rows = [list(row) for row in _cost_rows(story, story.agent or "the agent")]
     read, written = story.tokens
     rows.append(["all", "", f"{read:,}", f"{written:,}", "", _money(story.cost)])
     names = ("AGENT", "TURN", "READ", "WRITTEN", "CACHED", "COST")
     note = [] if story.cost is not None else [("no prices are known: the agent had none", "dim")]
-    return [*heading(story), ("", ""), *table(names, rows), *note]
+    return [*heading(story, width), ("", ""), *table(names, rows), *note]
 
 
 def _cost_rows(story: Story, name: str) -> Iterator[list[str]]:

@@ -18,7 +18,7 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import put
 from detent.adapters.drivers.loading import FORGOTTEN, STOPPED
-from detent.adapters.stories.steps import compact
+from detent.adapters.stories.entries import compact
 from detent.ports.journal import Journal, Notices
 from detent.ports.listing import ENDED
 

@@ -11,6 +11,8 @@ from attrs import frozen
 
 from detent.adapters.providers.http.secrets import Secret, as_secret
 
+KEY_IN_CODE = (" or pass api_key=", ": pass api_key=", "; api_key= goes to any server")
+"""What is said of a key to whoever writes a program: the command line leaves it out."""
 BEARER = ("authorization", "Bearer ")
 
 
