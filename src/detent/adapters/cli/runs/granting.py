@@ -17,7 +17,7 @@ from detent.adapters.cli.runs.options import app_option, json_option, place_opti
 from detent.adapters.cli.runs.printing import Line, age, moment, put_json, put_lines, say
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
-from detent.adapters.stories.steps import compact
+from detent.adapters.stories.entries import compact
 from detent.ports.journal import Journal
 
 Revoke: TypeAlias = Callable[[], object]
