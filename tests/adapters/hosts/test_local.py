@@ -817,3 +817,38 @@ def test_a_message_to_a_run_at_work_is_read_once_by_whichever_host_drives_it(
             await host.result(behind.run_id, timeout=10)
 
     asyncio.run(main())
+
+
+class MovingJournal(MemoryJournal):
+    """Lists one run, which goes from list to list while somebody looks."""
+
+    moves: Sequence[str] = ()
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """The run, where it is in the list that is asked for by now."""
+        if not (self.moves and query.status):
+            return super().runs(query)
+        now, *self.moves = self.moves
+        found = super().runs(evolve(query, status=None))
+        return [evolve(run, status=now) for run in found if now == query.status]
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        *(("running", "waiting", "waiting"), ("waiting", "running", "running")),
+        *(("waiting", "waiting", "running"), ("running", "running", "waiting")),
+    ],
+)
+def test_a_question_is_found_while_its_run_goes_from_list_to_list(moves: Sequence[str]) -> None:
+    """As it is asked, or decided in part: once."""
+
+    async def main() -> list[str]:
+        journal = MovingJournal()
+        async with LocalHost({"clerk": host_agents()["clerk"]}, journal, look_s=60.0) as host:
+            await host.start("clerk", "pay", run_id="r")
+            await asked_of(host, "r")
+            journal.moves = moves
+            return [question.call.tool_name for question in await host.pending()]
+
+    assert asyncio.run(main()) == ["pay"]

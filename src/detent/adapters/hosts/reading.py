@@ -151,9 +151,13 @@ class Reading:
     def _pending(self, query: RunQuery) -> list[PendingQuestion]:
         found: list[PendingQuestion] = []
         left = query.limit or PAGE
-        ways = [self._listed(query, status) for status in ("waiting", "running")]
+        # RULE: a run that is just being asked about or decided goes from one list to the other, and
+        # is missed by none who looks at the first one again behind the second one.
+        ways = [self._listed(query, status) for status in ("running", "waiting", "running")]
+        known = set[str]()
         for run in merge(*ways, key=lambda run: run.cursor, reverse=True):
-            if run.pending and run.agent in self.legs:
+            if run.pending and run.agent in self.legs and run.run_id not in known:
+                known.add(run.run_id)
                 questions = self._questions(run)
                 left -= bool(questions)
                 found += questions
