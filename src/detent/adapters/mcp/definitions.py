@@ -152,7 +152,7 @@ def _tool(definition: Definition, rule: ToolRule, function: ToolFunction) -> MCP
     hints = data.get("annotations", {}) if rule.trust_hints else {}
     is_read_only = hints.get("readOnlyHint") is True
     may_repeat = is_read_only or hints.get("idempotentHint") is True
-    schema = plain_schema(data.get("inputSchema"))
+    schema = plain_schema(data.get("inputSchema"), fills_in=True)
     return MCPTool(
         name,
         data.get("description", ""),

@@ -35,6 +35,7 @@ from detent.core.values.frozen import FrozenDict, frozen_mapping
 
 if TYPE_CHECKING:
     from detent.core.schema.conversion import Reader
+    from detent.core.schema.filling import Filling
 
 T = TypeVar("T", bound="Tool")
 
@@ -161,6 +162,17 @@ class Tool:
     def has_schema_defaults(self) -> bool:
         """Whether its schema says, however deep, what stands for something that is left out."""
         return _has_default(self.parameters)
+
+    @cached_property
+    def filling(self) -> Filling:
+        """What fills calls in, by what its schema says of what they leave out."""
+        from detent.core.schema.conversion import takes_first
+        from detent.core.schema.filling import Filling  # loaded with the first such default
+
+        declared = self.signature.declared
+        return Filling(
+            self.accepted, frozenset(n for n in self.readers if takes_first(declared[n]))
+        )
 
     @cached_property
     def version(self) -> str:
