@@ -11,6 +11,7 @@ from detent import (
     Agent,
     AgentTool,
     AlwaysAskPolicy,
+    ChatGeneratorError,
     ChatMessage,
     HITLBreakpointException,
     MemoryJournal,
@@ -278,3 +279,30 @@ def test_the_labels_of_a_message_are_a_list_of_texts(labels: Any) -> None:
     said = ChatMessage.from_user("hello", meta={"labels": labels})
     with pytest.raises(ValueError, match=r"meta\['labels'\] of a message is a list of texts"):
         agent_of([], "hello").run([said])
+
+
+def test_what_a_reply_brings_along_counts_before_its_own_calls_are_judged() -> None:
+    """A search at the provider, say, and what follows it at once; inside an agent as well."""
+    done: list[str] = []
+    searched = ChatMessage.from_assistant(
+        tool_calls=[ToolCall("send", {}, "c")], meta={"labels": ["untrusted"]}
+    )
+    (call,) = stopped(agent_of(done, searched, "done"), "go").pending
+    assert call.reason == "this run has read what is labelled 'untrusted'"
+    assert done == []
+
+    said = ChatMessage.from_assistant("found", meta={"labels": ["untrusted"]})
+    inner = agent_of(done, said, policy=AlwaysAskPolicy())
+    helper = AgentTool(inner, name="helper", description="Help.")
+    model = ScriptedChatGenerator(
+        ChatMessage.from_assistant(tool_calls=[ToolCall("helper", {"task": "look"}, "c")]), "done"
+    )
+    assert Agent(chat_generator=model, tools=[helper]).run("go").run.labels == ("untrusted",)
+
+
+def test_labels_of_a_reply_that_are_none_are_a_fault_of_its_generator() -> None:
+    """And no error in the middle of a run."""
+    wrong = ChatMessage.from_assistant("hi", meta={"labels": "untrusted"})
+
+    with pytest.raises(ChatGeneratorError, match=r"ScriptedChatGenerator gave .* a list of texts"):
+        agent_of([], wrong).run("go")

@@ -10,7 +10,7 @@ from functools import reduce
 
 import attrs
 
-from detent.core.chat.messages import ChatMessage
+from detent.core.chat.messages import ChatMessage, labels_of
 from detent.core.errors import DetentError, UnknownEffectError
 from detent.core.machine.calls import after_fault, after_tick, give_up, held_by
 from detent.core.machine.delegation import (
@@ -204,6 +204,8 @@ def _on_model_replied(
 ) -> Run[S]:
     if not _is_asked(run, event):
         return run
+    # RULE: what a reply brings along, by a search at the provider, counts for its calls as well
+    run = with_labels(run, labels_of([event.reply.message]))
     reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:
