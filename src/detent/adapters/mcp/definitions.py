@@ -60,6 +60,11 @@ class MCPTool(Tool):
         """
         return masked_in({}, self.parameters) if self.may_mask else frozenset()
 
+    @property
+    def description_labels(self) -> tuple[str, ...]:
+        """Those of its results: the same server has written it."""
+        return self.labels
+
     def _parts(self) -> tuple[object, ...]:
         return (*super()._parts(), self.server, self.remote_name, self.identity)
 

@@ -192,6 +192,11 @@ class Tool:
         """The parameters whose values no human is shown."""
         return masked_in(self.signature.declared, self.parameters, self.signature.defaults)
 
+    @property
+    def description_labels(self) -> tuple[str, ...]:
+        """What its description brings along, which a model reads before all else."""
+        return ()
+
     @cached_property
     def readers(self) -> FrozenDict[str, Reader]:
         """What makes the model's arguments what is declared; where JSON has no form, nothing."""
