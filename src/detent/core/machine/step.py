@@ -205,8 +205,8 @@ def _on_model_replied(
 ) -> Run[S]:
     if not _is_asked(run, event):
         return run
-    # RULE: what a reply brings along, by a search at the provider, counts for its calls as well. And
-    # tools of a server may have come while the run was at work.
+    # RULE: what a reply brings along, by a search at the provider, counts for its calls as well.
+    # And tools of a server may have come while the run was at work.
     run = with_labels(run, (*spec.description_labels, *labels_of([event.reply.message])))
     reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost

@@ -100,7 +100,8 @@ class Tool:
         labels: what its results bring along, "untrusted" say: the run bears it from then on, and
             policies can ask for it.
         binds: the parameters filled from the state by whose values a decision of a human stands and
-            falls; None is all. A parameter that gets the state itself is never one.
+            falls; None is all. A parameter that gets the state itself is never one. What a policy
+            reveals of others a remembered yes is bound to as well.
 
     Raises:
         ToolDefinitionError: the parts do not make a tool.
