@@ -39,6 +39,7 @@ from detent.core.run.effects import Policy
 from detent.core.run.run import with_slots
 from detent.core.run.spec import Delegate
 from detent.core.schema.conversion import convert
+from detent.core.schema.filling import Filling
 from detent.core.schema.validation import Validator
 from detent.core.state.handlers import append_unique, merge_dicts, unite_sets
 from detent.core.state.stored import messages_from_json
@@ -276,6 +277,21 @@ def _secret_faults(size: int) -> Work:
     return lambda: argument_faults(ToolCall("log_in", arguments, "c"), log_in)
 
 
+def _filled(schema: Mapping[str, Any], make: Callable[[int], object]) -> Callable[[int], Work]:
+    """A list of such items, each of which leaves something out."""
+    loose = Filling({"properties": {"a": {"items": schema}}, "$defs": {"part": schema}})
+    ready: Callable[[int], Work] = _items(lambda items: loose.filled({"a": items}), make)
+    return ready
+
+
+PART = {
+    "anyOf": [{"required": ["x"]}, {"properties": {"n": {"default": 1}}}],
+    "allOf": [{"properties": {"in": {"$ref": "#/$defs/part"}, "m": {"default": 2}}}],
+    "patternProperties": {"^p": {"$ref": "#/$defs/part"}},
+}
+"""Much that speaks of one value."""
+
+
 def _ids_taken(size: int) -> Work:
     """Half of them are the names that a run would make up, the others are all alike."""
     half = size // EACH // 2
@@ -345,6 +361,11 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
     ),
     "schema: a choice among wrong items": _items(
         Validator({"items": {"oneOf": [{"minimum": 1}, {"minimum": 0}]}}).faults, int
+    ),
+    "defaults of many items": _filled(PART, lambda n: {"x": 1, "in": {"in": {}}}),
+    "defaults of many names": _items(
+        lambda names: Filling({**PART, "$defs": {"part": PART}}).filled({n: {} for n in names}),
+        lambda n: f"p{n}",
     ),
     "a converted list": _items(lambda items: convert(items, list[int], "x"), int),
     "a converted set": _items(lambda items: convert(items, set[str], "x"), str),

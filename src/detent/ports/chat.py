@@ -2,6 +2,7 @@
 
 A provider adapter implements one of the two protocols, or both. It is called with the whole
 conversation and gives one `ChatReply`; while it waits it may report pieces to `streaming_callback`.
+What its message bears in ``meta["labels"]``, the run bears from then on, see `Tool.labels`.
 What goes wrong is raised as `ChatGeneratorError`, so that the core can tell what is worth another
 try.
 """
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from attrs import frozen
 
-from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult
+from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult, labels_of
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, SchemaMode
 from detent.core.errors import DetentError
 from detent.core.tools.tool import ToolSpec
@@ -156,12 +157,21 @@ def require_reply(reply: object, generator: object) -> ChatReply:
     elif reply.message.role is not ChatRole.ASSISTANT:
         got = f"a ChatReply with a message of the {reply.message.role}"
     else:
-        return reply
+        return _with_known_labels(reply, generator)
     text = (
         f"{type(generator).__name__} must answer with a ChatReply that holds the assistant's "
         f"message, such as ChatReply(ChatMessage.from_assistant(text)); it gave {got}"
     )
     raise ChatGeneratorError(ModelFailure("bug", text))
+
+
+def _with_known_labels(reply: ChatReply, generator: object) -> ChatReply:
+    try:
+        labels_of([reply.message])
+    except ValueError as error:
+        text = f"{type(generator).__name__} gave a reply that cannot be used: {error}"
+        raise ChatGeneratorError(ModelFailure("bug", text)) from error
+    return reply
 
 
 class ChatGeneratorError(DetentError):

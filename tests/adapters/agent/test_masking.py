@@ -29,6 +29,8 @@ from detent import (
     tool,
 )
 from detent.adapters.drivers.callbacks import SecretFilter
+from detent.adapters.stories.story import story_of
+from detent.adapters.web.rendering import FILTERS
 from detent.approvals import AskOverBudget, AskWhen, DecisionRefusedError, audit_log
 from detent.core.tools.masking import MASK
 from detent.models import ChatReply, ToolCallDelta
@@ -328,3 +330,32 @@ def test_a_default_that_is_secret_is_told_by_no_error_and_no_reason() -> None:
     told = [one.text for message in result.messages for one in message.tool_call_results]
     assert "is refused" in told[0]
     assert PIN not in told[0]
+
+
+@tool
+def stamp(pin: Annotated[str, SecretParameter], text: str) -> str:
+    """Stamp a text, and repeat the pin."""
+    return f"stamped {text} for pin {pin}"
+
+
+def test_a_result_repeats_no_secret_where_people_read_it() -> None:
+    """Nor does a call of a tool whose name the model has misspelled."""
+    arguments = {"pin": PIN, "text": "t"}
+    script = (ToolCall("Stamp", arguments), ToolCall("stamp", arguments), "Done.")
+    journal, told = MemoryJournal(), list[StreamingChunk]()
+    model = ScriptedChatGenerator(*script)
+    made = Agent(chat_generator=model, tools=[stamp], journal=journal)
+    result = made.run("x", told.append, run_id="r")
+
+    assert PIN in result.messages[-2].tool_call_results[0].text, "the model reads all of it"
+    assert PIN not in FILTERS["told"](result.messages[-2].tool_call_results[0])
+    assert any(chunk.tool_call_result for chunk in told)
+    assert PIN not in "".join(map(str, told))
+    records = audit_log(journal, made.spec, "r")
+    assert any("stamped t" in record.text for record in records)
+    assert PIN not in str([(record.text, record.arguments) for record in records])
+    story = story_of("r", journal.read("r"))
+    assert story is not None
+    shown = [(call.tool, call.arguments, call.result) for one in story.turns for call in one.calls]
+    assert [name for name, _, _ in shown] == ["Stamp", "stamp"]
+    assert PIN not in str(shown)

@@ -923,3 +923,56 @@ def test_a_budget_counts_what_the_model_leaves_out() -> None:
 
     assert sent == [("Ann", 50)]
     assert len(human.seen) == 1
+
+
+@pytest.mark.parametrize("scope", ["arguments", "tool"])
+@pytest.mark.parametrize("found", ["ANN-1", "MALLORY-666"])
+def test_a_remembered_yes_counts_only_for_what_its_question_showed(scope: Any, found: str) -> None:
+    """Also of the state, and of a value that the tool itself does not bind decisions to."""
+    paid: list[str] = []
+
+    @tool(inputs_from_state={"payee": "to", "account": "account"}, binds=["to"])
+    def pay(to: str, account: str) -> str:
+        """Pay somebody."""
+        paid.append(f"{to} {account}")
+        return "paid"
+
+    @tool(outputs_to_state={"account": {}})
+    def look_up() -> str:
+        """Look up an account."""
+        return found
+
+    journal = MemoryJournal()
+
+    def agent(*script: Any) -> Agent[Any]:
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*script),
+            tools=[pay, look_up],
+            state_schema={"payee": {"type": str}, "account": {"type": str}},
+            confirmation_strategies={
+                "pay": WithQuestionOptions(
+                    AlwaysAskPolicy(),
+                    reveals=("to", "account"),
+                    answers=Answers(remember="tool"),
+                )
+            },
+            journal=journal,
+        )
+
+    first = agent(ToolCall("pay", {}))
+    first.run("go", run_id="r", payee="Ann", account="ANN-1", raise_at_break_point=False)
+    (question,) = first.pending("r")
+    first.decide("r", question.confirm(by="Ada", remember=scope))
+    second = agent(ToolCall("look_up", {}), ToolCall("pay", {}), "done")
+    result = second.resume("r", raise_at_break_point=False)
+
+    (grant,) = result.run.grants
+    assert grant.to_dict()["by"] == "Ada"
+    if found == "ANN-1":
+        assert paid == ["Ann ANN-1", "Ann ANN-1"]
+        return
+    assert paid == ["Ann ANN-1"]
+    (again,) = second.pending("r")
+    assert again.state == {"to": "Ann", "account": "MALLORY-666"}
+    assert again.former_state == question.state
+    assert "what the state fills in has changed" in again.reason

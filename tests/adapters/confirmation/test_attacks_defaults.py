@@ -21,6 +21,7 @@ from detent import (
     ChatMessage,
     MemoryJournal,
     ScriptedChatGenerator,
+    Tool,
     ToolCall,
     create_tool_from_function,
     tool,
@@ -287,3 +288,76 @@ def test_a_default_that_json_cannot_say_is_handed_over_itself() -> None:
     Agent(chat_generator=model, tools=[made]).run("go")
 
     assert seen == [client]
+
+
+class Draft(BaseModel):
+    """What pydantic prefers where a number has a point."""
+
+    amount: float
+
+
+class Payout(BaseModel):
+    """What it prefers else, though the first one would take it as well."""
+
+    amount: int
+    fee: int = 9000
+
+
+class Choice(BaseModel):
+    """Either."""
+
+    means: Draft | Payout
+
+
+def test_a_default_of_what_a_class_may_choose_is_shown() -> None:
+    """Though the first that fits has none."""
+    shown, ran, _ = shown_and_run(Choice, {"means": {"amount": 1}})
+
+    assert shown == [{"means": {"amount": 1, "fee": 9000}}]
+    assert ran == [Choice(means=Payout(amount=1, fee=9000))]
+
+
+AMOUNT = {"properties": {"amount": {"type": "integer", "default": 9000}}}
+TO = {"to": {"type": "string"}}
+REFERRED = {"$ref": "#/$defs/Pay", "$defs": {"Pay": AMOUNT}}
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"allOf": [AMOUNT]},
+        REFERRED,
+        {**AMOUNT, "anyOf": [{"required": ["to"]}, {"required": ["iban"]}]},
+        {"if": {"required": ["to"]}, "then": AMOUNT},
+        {"dependentSchemas": {"to": AMOUNT}},
+        {"anyOf": [{"properties": TO, "required": ["to"]}, AMOUNT]},
+    ],
+)
+def test_no_default_is_out_of_sight_because_of_where_it_stands(shape: Any) -> None:
+    """People see it, a rule denies by it, and it is what runs."""
+    ran: list[Any] = []
+
+    def pay(**arguments: Any) -> str:
+        ran.append(arguments)
+        return "paid"
+
+    properties = {**TO, **shape.get("properties", {})}
+    schema = {"type": "object", **shape, "properties": properties}
+    made = Tool("pay", "Pay.", schema, pay)
+    much = CallRule("deny", arguments={"amount": {"minimum": 1000}})
+    whole = {"to": "Ann", "amount": 9000}
+    for policy, shown in ((AlwaysAskPolicy(), [whole]), (RuleList([much], otherwise="allow"), [])):
+        agent = Agent(
+            chat_generator=ScriptedChatGenerator(ToolCall("pay", {"to": "Ann"}), "done"),
+            tools=[made],
+            confirmation_strategies={"pay": policy},
+            journal=MemoryJournal(),
+        )
+        agent.run("go", run_id="r", raise_at_break_point=False)
+        pending = agent.pending("r")
+        assert ([dict(call.arguments) for call in pending], ran) == (shown, [])
+        for call in pending:
+            agent.decide("r", call.confirm())
+            agent.resume("r")
+            assert ran == [whole]
+            ran.clear()

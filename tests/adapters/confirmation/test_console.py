@@ -622,3 +622,31 @@ def test_a_ui_in_colour_without_rich_is_told_at_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "rich", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'detent\[cli\]'"):
         RichConsoleUI()
+
+
+@pytest.mark.parametrize("choice", ["y", "r", "m"])
+def test_what_was_shortened_is_shown_whole_before_it_is_let_run(
+    terminal: Terminal, choice: str
+) -> None:
+    """The first answer shows the rest, and says so; after it has been seen, once is enough."""
+    script = "\n".join(["# step"] * 12 + ["rm -rf /"])
+    rest = {"y": "", "r": "call\n", "m": "\n\n"}[choice]
+
+    terminal.will_type(f"{choice}\n", "n\n\n")
+    assert terminal.ask(script=script) == REJECT
+    first = terminal.shown("[m]odify: ")
+    second = terminal.shown("[m]odify: ")
+    assert "rm -rf /" not in first
+    assert "rm -rf /" in second
+    assert "This is all of it: please answer once more." in second
+
+    terminal.plan.clear()
+    terminal.will_type("s\n", f"{choice}\n{rest}")
+    assert terminal.ask(script=script).action in {"confirm", "modify"}
+
+
+def test_a_no_needs_no_more_than_was_shown(terminal: Terminal) -> None:
+    """It lets nothing run."""
+    terminal.will_type("n\n\n")
+
+    assert terminal.ask(script="x" * 2000) == REJECT

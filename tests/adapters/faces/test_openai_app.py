@@ -354,12 +354,14 @@ def test_without_people_only_this_machine_is_answered() -> None:
             async with peer(app, "") as here:
                 own = await here.get("/v1/models")
                 rebound = await here.get("/v1/models", headers={"Host": "evil.example"})
+                handed_on = await here.get("/v1/models", headers={"X-Forwarded-For": "10.0.0.9"})
             transport = httpx.ASGITransport(app, client=("10.0.0.9", 1))
             async with httpx.AsyncClient(transport=transport) as there:
                 other = await there.get("http://localhost/v1/models")
-        return [one.status_code for one in (own, rebound, other)]
+        assert "give the app sign_in=…" in handed_on.json()["error"]["message"]
+        return [one.status_code for one in (own, rebound, other, handed_on)]
 
-    assert asyncio.run(visit()) == [200, 401, 401]
+    assert asyncio.run(visit()) == [200, 401, 401, 401]
 
 
 class Refusing(LocalHost):

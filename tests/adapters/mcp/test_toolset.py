@@ -208,13 +208,28 @@ def test_what_a_server_says_of_itself_counts_only_if_it_is_trusted(log: Path) ->
             assert found["price"].labels == ("untrusted",)
 
 
-def test_policies_see_what_a_server_has_brought(log: Path) -> None:
-    """After its answer a payment is asked about."""
-    script = (ToolCall("price", {"name": "tea"}), ToolCall("pay", {"to": "Ann"}))
+@pytest.mark.parametrize(
+    "script",
+    [
+        (ToolCall("price", {"name": "tea"}), ToolCall("pay", {"to": "Ann"})),
+        (ToolCall("pay", {"to": "Ann"}),),
+    ],
+)
+def test_policies_see_what_a_server_has_brought(log: Path, script: Any) -> None:
+    """After its answer a payment is asked about; before it as well: it has described its tools."""
     rules = {"pay": AskIfLabelled("untrusted")}
     with MCPToolset(command(log)) as tools, pytest.raises(HITLBreakpointException):
         agent(tools, *script, confirmation_strategies=rules).run([ChatMessage.from_user("?")])
-    assert done(log) == ["price tea "]
+    assert done(log) == ["price tea "][: len(script) - 1]
+
+
+def test_a_server_without_labels_leaves_none(log: Path) -> None:
+    """Neither by its answers nor by its descriptions."""
+    script = (ToolCall("price", {"name": "tea"}), ToolCall("pay", {"to": "Ann"}), "done")
+    rules = {"pay": AskIfLabelled("untrusted")}
+    with MCPToolset(in_process(log), labels=()) as tools:
+        result = agent(tools, *script, confirmation_strategies=rules).run("?")
+    assert (result.run.labels, len(done(log))) == ((), 2)
 
 
 def test_names_are_prefixed_and_chosen(log: Path) -> None:

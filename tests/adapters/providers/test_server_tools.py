@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
 import pytest
+from attrs import evolve
 
 from detent import chat_generator
-from detent.adapters.providers.meaning.server_tools import NAMES
+from detent.adapters.providers.meaning.server_tools import (
+    NAMES,
+    require_server_tools,
+    server_tool_data,
+    with_labels,
+)
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.registry import PROVIDERS, described, from_description
-from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ModelFailure
-from detent.models import CodeExecution, FileSearch, ServerTool, WebSearch
+from detent.core.chat.messages import ChatMessage, Citation, labels_of
+from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.models import CodeExecution, ComputerUse, FileSearch, ServerTool, WebSearch
 from detent.ports.chat import ChatGeneratorError
 from tests.adapters.providers.http.generators import READERS
 from tests.adapters.providers.http.recorded import Record, decoded, needs_records, records
@@ -152,6 +158,92 @@ def test_server_tools_go_through_data_and_back() -> None:
         {"kind": "file_search", "stores": ["stores/1"]},
     ]
     assert described(from_description(json.loads(json.dumps(data)))) == data
+
+
+@pytest.mark.parametrize(
+    "tool", [WebSearch(labels=["web"]), WebSearch(labels=()), FileSearch(["s"], labels=["mail"])]
+)
+def test_labels_go_through_data_and_back(tool: ServerTool) -> None:
+    """Also none, where there would be one."""
+    assert require_server_tools(json.loads(json.dumps([server_tool_data(tool)]))) == (tool,)
+
+
+@pytest.mark.parametrize("wrong", ["untrusted", [""], [1]])
+def test_labels_are_texts(wrong: Any) -> None:
+    """What is none is refused at once."""
+    with pytest.raises(TypeError, match="list of"):
+        WebSearch(labels=wrong)
+
+
+def labels_of_reply(
+    name: str, body: Mapping[str, Any], tools: Sequence[ServerTool]
+) -> tuple[str, ...]:
+    """What an answer brings along into a run."""
+    wire = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
+    with httpx.Client(transport=wire) as client:
+        made = chat_generator(name, api_key="k", http_client=client, server_tools=tools)
+        return labels_of([made.run([ChatMessage.from_user("Hi")]).message])
+
+
+@pytest.mark.parametrize(
+    ("tools", "labels"),
+    [
+        ([WebSearch()], ("untrusted",)),
+        ([WebSearch(labels=["web"]), CodeExecution(labels=["code"])], ("code", "web")),
+        ([WebSearch(labels=["a"]), WebSearch(labels=["b"])], ("a", "b")),
+        ([WebSearch(labels=())], ()),
+        ([], ("untrusted",)),
+    ],
+)
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("anthropic:m", "anthropic"),
+        ("openai-responses:m", "openai_responses"),
+        ("gemini:m", "gemini"),
+    ],
+)
+def test_what_ran_at_the_provider_labels_the_reply(
+    model: str, name: str, tools: Sequence[ServerTool], labels: tuple[str, ...]
+) -> None:
+    """By the labels of what was asked for; what was asked for in its own words is untrusted."""
+    body, used = ANSWERS[name]
+    wanted = tuple(label for label in labels if label != "code" or "code_execution" in used)
+    assert labels_of_reply(model, body, tools) == wanted
+
+
+def test_what_did_not_run_labels_nothing() -> None:
+    """A tool that may be used is not used yet; nor is a computer of the application one."""
+    said = {"type": "message", "content": [{"type": "text", "text": "Hi"}]}
+    screen = ComputerUse(width=1, height=1)
+    assert labels_of_reply("anthropic:m", said, [WebSearch()]) == ()
+    reply = ChatReply(
+        ChatMessage.from_assistant("Hi"), extra={"server_tools": {"code_execution": 1}}
+    )
+    assert with_labels(reply, [screen]) is reply
+
+
+URL = [Citation("https://a.org")]
+
+
+@pytest.mark.parametrize(
+    ("sources", "extra"),
+    [
+        (URL, {}),
+        ([], {"groundingMetadata": {"groundingChunks": [{}]}}),
+        ([], {"urlContextMetadata": {"urlMetadata": [{}]}}),
+        (URL, {"server_tools": {"code_execution": 1}}),
+    ],
+)
+def test_what_has_sources_and_does_not_say_by_what_has_them_by_any(
+    sources: list[Citation], extra: dict[str, Any]
+) -> None:
+    """Such as the files of Gemini, and models that search by themselves."""
+    message = ChatMessage.from_assistant("Hi", meta={"labels": ["own"]})
+    reply = ChatReply(evolve(message, content=[*message.content, *sources]), extra=extra)
+    asked = [FileSearch(["s"], labels=["files"])]
+    assert labels_of([with_labels(reply, asked).message]) == ("files", "own")
+    assert labels_of([with_labels(reply, []).message]) == ("own", "untrusted")
 
 
 CODE = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}

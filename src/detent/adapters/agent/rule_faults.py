@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from detent.adapters.confirmation.call_rules import CallRule, RuleList
 from detent.adapters.confirmation.policies import WithQuestionOptions
+from detent.core.schema.projection import property_schemas
 from detent.core.tools.tool import Tool
 
 NO_NUMBERS = frozenset({"array", "boolean", "object", "string"})
@@ -127,7 +128,11 @@ def _type_of(tool: Tool, name: str) -> object:
 
 
 def _properties(tool: Tool) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", tool.spec.parameters["properties"])
+    found: dict[str, object] = {}
+    for name, part in property_schemas(tool.spec.parameters):  # also those that stand deeper in it
+        if name:
+            found.setdefault(name, part)
+    return found
 
 
 def _known(tools: Iterable[Tool]) -> str:

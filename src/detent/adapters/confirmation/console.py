@@ -54,6 +54,9 @@ BAR = "    | "
 NOT_GIVEN = object()
 
 CHOICES = "Run {}? [y]es [n]o [a]nswer for it [r]emember [s]how all [m]odify: "
+APPROVING = frozenset({"y", "yes", "r", "remember", "m", "modify"})
+SHOWING = frozenset({"s", "show"})
+NOW_WHOLE = "Some of it had been shortened. This is all of it: please answer once more."
 SCOPES = "Count it, in this run, for this [call], these [arguments] or the [tool]? "
 
 
@@ -94,12 +97,20 @@ class SimpleConsoleUI(Described):
     def _decision(self, pending: PendingCall) -> ConfirmationUIResult:
         with ONE_AT_A_TIME:
             self.show(pending, whole=False)
+            is_whole = not _is_shortened(pending, self.now())
             prompt = barred(CHOICES.format(_shortened(pending.tool_name)))
             while True:
                 # Right before each reading: "y" is typed by one who has the whole question before
                 # them, also the second time, when they have asked for all of it.
                 drop_typed_keys()
                 choice = self.ask(prompt).strip().lower()
+                if choice in APPROVING and not is_whole:
+                    # RULE: what a human lets run has been before them, all of it.
+                    self.show(pending, whole=True)
+                    self.say(barred(NOW_WHOLE))
+                    is_whole = True
+                    continue
+                is_whole = is_whole or choice in SHOWING
                 if (result := self._answer(pending, choice)) is not None:
                     return result
 
@@ -301,6 +312,12 @@ def _question(pending: PendingCall, now: float, *, whole: bool) -> Iterator[tupl
         for name, value in values.items():
             label, text = f"  {argument_label(name)}", _argument(pending, name, value, whole=whole)
             yield label, f"{label} = {text}  ({source})"
+
+
+def _is_shortened(pending: PendingCall, now: float) -> bool:
+    """Whether some of a question is left out until the human wants to see it all."""
+    short, whole = (_question(pending, now, whole=is_whole) for is_whole in (False, True))
+    return any(one != other for one, other in zip(short, whole, strict=True))
 
 
 def argument_label(name: str) -> str:

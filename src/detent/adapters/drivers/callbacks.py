@@ -18,6 +18,7 @@ from detent.core.run.events import Event
 from detent.core.run.run import Acting, Delegated, Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import MASK, masked
+from detent.core.tools.redaction import without_secrets
 from detent.ports.chat import StreamingCallback, StreamingChunk, ToolCallDelta
 from detent.ports.observer import Observer
 
@@ -133,7 +134,7 @@ class AttemptStream:
 class SecretFilter:
     """Pieces as people may see them: arguments with secrets come at once, masked, when complete.
 
-    `masked` are the secret parameters by the names of their tools.
+    `masked` are the secret parameters by the names of their tools, under "*" those of others.
     """
 
     def __init__(self, masked: Mapping[str, frozenset[str]]) -> None:
@@ -146,18 +147,21 @@ class SecretFilter:
         still = {delta.index for delta in deltas}
         for index in [one for one in self._held if one not in still]:
             name, text = self._held.pop(index)
-            whole = ToolCallDelta(index, arguments=_masked_json(text, self._masked[name]))
+            whole = ToolCallDelta(index, arguments=_masked_json(text, self._secrets(name)))
             yield StreamingChunk(tool_calls=(whole,))
         yield evolve(chunk, tool_calls=deltas) if deltas != chunk.tool_calls else chunk
 
     def _veiled(self, delta: ToolCallDelta) -> ToolCallDelta:
-        if delta.tool_name is not None and delta.tool_name in self._masked:
+        if delta.tool_name is not None and self._secrets(delta.tool_name):
             self._held[delta.index] = (delta.tool_name, "")
         if delta.index not in self._held:
             return delta
         name, text = self._held[delta.index]
         self._held[delta.index] = (name, text + delta.arguments)
         return evolve(delta, arguments="")
+
+    def _secrets(self, tool_name: str) -> frozenset[str]:
+        return self._masked.get(tool_name, self._masked.get("*", frozenset()))
 
 
 def _masked_json(text: str, names: frozenset[str]) -> str:
@@ -201,12 +205,16 @@ def tool_result_chunks(
 
 
 def _masked(spec: AgentSpec[Any], result: ToolCallResult) -> ToolCallResult:
-    """The result with the arguments of its call as people may see them."""
+    """The result, and the arguments of its call, as people may see them."""
     call = result.origin
     tool = spec.tools.get(call.tool_name)
     if tool is None or tool.masked.isdisjoint(call.arguments):
         return result
-    return evolve(result, origin=evolve(call, arguments=masked(call.arguments, tool.masked)))
+    told = result.result
+    if isinstance(told, str):
+        told = without_secrets(told, call.arguments, tool.masked)
+    shown = evolve(call, arguments=masked(call.arguments, tool.masked))
+    return evolve(result, result=told, origin=shown)
 
 
 def _results(before: Run[Any], after: Run[Any]) -> list[ToolCallResult | None]:

@@ -12,7 +12,7 @@ from attrs import frozen
 from starlette.requests import Request
 
 from detent.adapters.web.people import Person, SignIn, Tokens
-from detent.adapters.web.protection import LOCAL_NAMES, is_local
+from detent.adapters.web.protection import LOCAL_NAMES, not_local
 from detent.core.codec.json_text import read_json
 from detent.ports.hosting import Host, HostedAgent
 
@@ -59,6 +59,7 @@ class Entrance:
 
     async def person(self, request: Request) -> Person:
         """Whose request it is. Raises TurnedAwayError."""
+        wrong = "this key is nobody's, or there is none"
         if isinstance(self.sign_in, Tokens):
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             is_bearer = scheme.lower() == "bearer"
@@ -66,10 +67,12 @@ class Entrance:
         elif self.sign_in is not None:
             found = await self.sign_in(request)
         else:
-            is_ours = is_local(request) and request.url.hostname in _LOCAL
+            elsewhere = not_local(request)
+            wrong = elsewhere or wrong
+            is_ours = elsewhere is None and request.url.hostname in _LOCAL
             found = Person("local") if is_ours else None
         if found is None:
-            raise TurnedAwayError(401, "unauthorized", "this key is nobody's, or there is none")
+            raise TurnedAwayError(401, "unauthorized", wrong)
         return found
 
     def thread(self, person: Person, name: str) -> str:

@@ -60,6 +60,11 @@ class MCPTool(Tool):
         """
         return masked_in({}, self.parameters) if self.may_mask else frozenset()
 
+    @property
+    def description_labels(self) -> tuple[str, ...]:
+        """Those of its results: the same server has written it."""
+        return self.labels
+
     def _parts(self) -> tuple[object, ...]:
         return (*super()._parts(), self.server, self.remote_name, self.identity)
 
@@ -152,7 +157,7 @@ def _tool(definition: Definition, rule: ToolRule, function: ToolFunction) -> MCP
     hints = data.get("annotations", {}) if rule.trust_hints else {}
     is_read_only = hints.get("readOnlyHint") is True
     may_repeat = is_read_only or hints.get("idempotentHint") is True
-    schema = plain_schema(data.get("inputSchema"))
+    schema = plain_schema(data.get("inputSchema"), fills_in=True)
     return MCPTool(
         name,
         data.get("description", ""),

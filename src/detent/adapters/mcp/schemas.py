@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Any, cast
 
@@ -15,14 +16,24 @@ PARTS_MAX = 5_000
 DEPTH_MAX = 40
 """How deep they may be in each other."""
 
+REPEATS = 3
+"""How often a schema that leads back to itself is followed, where it has defaults."""
+
 TAKEN_OUT = frozenset({"$schema", "$id", "$comment", "$ref", "$defs", "definitions", *UNCHECKED})
+
+DROPPED = ("unevaluatedItems", "unevaluatedProperties", "dependencies", "patternProperties")
+"""The keywords of which some are taken out though there are schemas under them."""
 
 
 class SchemaRefusedError(ValueError):
-    """A schema is larger than anybody needs, or is none."""
+    """A schema is larger than anybody needs, or is none, or keeps a default out of sight."""
 
 
-def plain_schema(schema: object) -> dict[str, Any]:
+class SchemaTooLargeError(SchemaRefusedError):
+    """It is larger than anybody needs."""
+
+
+def plain_schema(schema: object, *, fills_in: bool = False) -> dict[str, Any]:
     """The schema without references, and without what is not checked here.
 
     A reference is replaced by what it names, so that a check takes time linear in the schema and in
@@ -30,24 +41,36 @@ def plain_schema(schema: object) -> dict[str, Any]:
     itself, anything goes: the server checks by itself. The same holds for patterns that need
     backtracking, and for keywords that nobody here knows.
 
+    RULE: people are shown each default of one that `fills_in` calls. Where that leads back to
+    itself, it is followed up to `REPEATS` times, as there is room for, and deeper nothing goes.
+
     Raises:
-        SchemaRefusedError: it is larger than anybody needs, or is no schema.
+        SchemaRefusedError: it is larger than anybody needs, or is no schema, or has a default where
+            it would not be seen.
     """
-    made = _Follower(schema).plain(schema, (), 0)
+    fills_in = fills_in and _has_default(schema)
+    for repeats in range(REPEATS, 0, -1) if fills_in else ():
+        with suppress(SchemaTooLargeError):
+            return _made(schema, repeats, fills_in=True)
+    return _made(schema, 0, fills_in=fills_in)
+
+
+def _made(schema: object, repeats: int, *, fills_in: bool) -> dict[str, Any]:
+    made = _Follower(schema, repeats, fills_in=fills_in).plain(schema, (), 0)
     if not isinstance(made, dict):
         raise SchemaRefusedError("the schema of a tool is an object")
     return made
 
 
 class _Follower:
-    def __init__(self, root: object) -> None:
-        self._root = root
+    def __init__(self, root: object, repeats: int, *, fills_in: bool) -> None:
+        self._root, self._repeats, self._fills_in = root, repeats, fills_in
         self._count = 0
 
     def plain(self, schema: object, trail: tuple[str, ...], depth: int) -> dict[str, Any] | bool:
         self._count += 1
         if self._count > PARTS_MAX or depth > DEPTH_MAX:
-            raise SchemaRefusedError(
+            raise SchemaTooLargeError(
                 f"the schema has more than {PARTS_MAX} parts, or is more than {DEPTH_MAX} deep"
             )
         if isinstance(schema, bool):
@@ -60,6 +83,11 @@ class _Follower:
             for keyword, rule in rules.items()
             if keyword in KNOWN - TAKEN_OUT and _can_be_checked(keyword, rule)
         }
+        for keyword in DROPPED if self._fills_in else ():
+            if keyword not in own and _has_default(rules.get(keyword)):
+                raise SchemaRefusedError(
+                    f"a default stands under {keyword!r}, where nobody would be shown it"
+                )
         if (reference := rules.get("$ref")) is None:
             return own
         named = self._referenced(reference, trail, depth + 1)
@@ -72,8 +100,8 @@ class _Follower:
     ) -> dict[str, Any] | bool:
         if not isinstance(reference, str) or not reference.startswith("#"):
             raise SchemaRefusedError("a reference leads out of the schema")
-        if reference in trail:
-            return True
+        if trail.count(reference) > self._repeats:
+            return not self._fills_in
         try:
             found = reduce(_part, pointer_parts(reference), self._root)
         except (LookupError, TypeError, ValueError):
@@ -100,6 +128,11 @@ def _can_be_checked(keyword: str, rule: Any) -> bool:
     if keyword == "patternProperties":
         return isinstance(rule, Mapping) and all(map(_compiles, rule))
     return True
+
+
+def _has_default(schema: object) -> bool:
+    """Whether a default may stand in it: a property of that name counts as well."""
+    return "'default'" in repr(schema)
 
 
 def _compiles(pattern: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from attrs import define, field
+from attrs import asdict, define, field
 
 from detent.adapters.stories.statuses import MAY_RUN, WAITS
 
@@ -43,6 +43,7 @@ class Call:
         trouble: why nobody knows whether its last attempt was carried out; "" where that is known.
         said: what people and policies have said of it, in order.
         inside: the run of the agent that works on it.
+        secrets: those of its arguments that nobody is shown: its result does not repeat them.
     """
 
     turn: int
@@ -61,6 +62,7 @@ class Call:
     result: str = ""
     said: list[str] = field(factory=list)
     inside: Story | None = None
+    secrets: dict[str, Any] = field(factory=dict, repr=False, eq=False)
 
     @property
     def why(self) -> str:
@@ -170,6 +172,10 @@ class Story:
     asked: list[str] = field(factory=list)
     turns: list[Turn] = field(factory=list)
     notes: list[str] = field(factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, but for what nobody is shown."""
+        return asdict(self, filter=lambda part, _: part.repr)
 
     @property
     def every_turn(self) -> list[Turn]:

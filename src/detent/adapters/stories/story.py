@@ -27,6 +27,7 @@ from detent.adapters.stories.statuses import (
     WAITS,
 )
 from detent.core.tools.masking import MASK, masked
+from detent.core.tools.redaction import without_secrets
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.ports.journal import Entry, with_data
 
@@ -256,15 +257,14 @@ def _decided(call: Call, at: float, data: Json) -> None:
     if word == "changed":
         secret = [name for name, value in call.arguments.items() if value == MASK]
         call.arguments = masked(dict(object_of(decision.get("arguments"))), secret)
-    if word == "rejected":
-        _settle(call, at, "refused", str(more or ""))
-    if word == "answered":
-        _settle(call, at, "answered", str(more or ""))
+    if status := {"rejected": "refused", "answered": "answered"}.get(word):
+        _settle(call, at, status, str(more or ""))
 
 
 def _settle(call: Call, at: float, status: str, result: str) -> None:
     call.become(status, at)
-    call.ended_at, call.result = at, result
+    call.ended_at = at
+    call.result = without_secrets(result, call.secrets, call.secrets)
 
 
 def _mark(story: Story, at: float, mark: str, *, is_reply: bool = False) -> None:
@@ -329,9 +329,11 @@ def _turn(story: Story, number: int, at: float) -> Turn:
 
 
 def _call_of(turn: Turn, place: int, data: Json) -> Call:
-    arguments = masked(dict(object_of(data.get("arguments"))), list_of(data.get("secret")))
+    given, secret = dict(object_of(data.get("arguments"))), list_of(data.get("secret"))
+    arguments = masked(given, secret)
     name, call_id = str(data.get("tool_name", "")), data.get("id")
     call = Call(turn.number, place, name, arguments, call_id)
+    call.secrets = {name: given[name] for name in secret if name in given}
     turn.calls.append(call)
     return call
 
@@ -339,11 +341,8 @@ def _call_of(turn: Turn, place: int, data: Json) -> Call:
 def _call(story: Story, ref: object) -> Call | None:
     match ref:
         case [int(number), int(place)]:
-            turn = next(
-                (candidate for candidate in reversed(story.turns) if candidate.number == number),
-                None,
-            )
-            found = turn.calls if turn else []
+            turns = [turn for turn in story.turns if turn.number == number]
+            found = turns[-1].calls if turns else []
             return found[place] if 0 <= place < len(found) else None
         case _:
             return None

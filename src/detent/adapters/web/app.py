@@ -20,7 +20,7 @@ from detent.adapters.hosts.stored import opened
 from detent.adapters.web import decided, inbox, live, moments, overview, runs
 from detent.adapters.web.api.routes import api_routes, probe
 from detent.adapters.web.people import SESSION_S, Person, SignIn, Tokens
-from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
+from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, not_local
 from detent.adapters.web.rendering import base_of, page
 from detent.ports.hosting import Host
 from detent.ports.journal import JournalError
@@ -130,8 +130,7 @@ def _for_known_people(handler: Page, sign_in: SignIn | None) -> Page:
     @wraps(handler)
     async def guarded(request: Request) -> Response:
         if sign_in is None:
-            if not is_local(request):
-                text = "nobody can sign in here, so that only this machine is answered"
+            if text := not_local(request):
                 return page(request, "refused.html", 403, text=text, details=())
             person: Person | None = Person("local")
         else:

@@ -70,8 +70,23 @@ def other_site(request: Request) -> bool:
     return request.headers.get("sec-fetch-site") not in {None, "same-origin", "none"}
 
 
-def is_local(request: Request) -> bool:
-    """Whether a request comes from this machine."""
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+"""What proxies say of a request that is somebody else's."""
+
+
+def not_local(request: Request) -> str | None:
+    """Why a request is not from this machine, and what to do; None if it is."""
+    if any(name in request.headers for name in FORWARDED):
+        return (
+            "this came by a proxy, and nobody can sign in here, so that only this machine is "
+            "answered: give the app sign_in=…"
+        )
+    if _is_loopback(request):
+        return None
+    return "nobody can sign in here, so that only this machine is answered"
+
+
+def _is_loopback(request: Request) -> bool:
     if request.client is None:
         return False
     try:

@@ -17,8 +17,9 @@ from detent.adapters.stories.entries import masked_data
 from detent.adapters.web.people import Person
 from detent.adapters.web.protection import form_token
 from detent.adapters.web.shown import ago, as_json, clock_time, moment, visible
-from detent.core.chat.messages import ToolCall
+from detent.core.chat.messages import ToolCall, ToolCallResult
 from detent.core.tools.masking import masked
+from detent.core.tools.redaction import without_secrets
 
 ENVIRONMENT = Environment(
     loader=PackageLoader("detent.adapters.web"),
@@ -44,6 +45,11 @@ def _shown_arguments(call: ToolCall) -> dict[str, Any]:
     return masked(call.arguments, call.secret)
 
 
+def _told(result: ToolCallResult) -> str:
+    """What a call has given, without what it was given for its secret parameters."""
+    return without_secrets(result.text, result.origin.arguments, result.origin.secret)
+
+
 def _ago(at: float) -> str:
     return ago(time.time() - at)
 
@@ -65,6 +71,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "masked": _shown_arguments,
     "moment": moment,
     "segment": _segment,
+    "told": _told,
     "wide_json": _wide_json,
     "without": masked_data,
 }

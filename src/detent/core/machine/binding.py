@@ -12,7 +12,16 @@ from attrs import evolve, frozen
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
-from detent.core.run.approval import ANYBODY, SCOPES, Ask, Binding, FormerDecision, Grant, Modified
+from detent.core.run.approval import (
+    ANYBODY,
+    CHANGES,
+    SCOPES,
+    Ask,
+    Binding,
+    FormerDecision,
+    Grant,
+    Modified,
+)
 from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
     AwaitingDecision,
@@ -31,6 +40,7 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.state.stored import value_to_json
 from detent.core.tools.defaults import with_defaults
+from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
 from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict
@@ -258,9 +268,19 @@ def _answers(grant: Grant, now: Binding, at: float | None, ask: Ask) -> bool:
 
 
 def _informed_grants(run: Run[Any], tool: Tool, ask: Ask) -> list[Grant]:
-    """What is remembered of people who have seen all that a question about a call shows."""
+    """What is remembered of people who have seen all that a question about a call shows.
+
+    RULE: what they were shown is what they have confirmed, whatever of it the tool binds.
+    """
     names = inputs_in(run, tool, ask.reveals).keys()
-    return [grant for grant in run.grants if names <= {*grant.revealed}]
+    informed = (grant for grant in run.grants if names <= {*grant.revealed})
+    return [grant for grant in informed if _is_as_shown(run, tool, grant)]
+
+
+def _is_as_shown(run: Run[Any], tool: Tool, grant: Grant) -> bool:
+    """Whether the state fills in still what the giver of a grant has seen of it."""
+    now = inputs_in(run, tool, tuple(grant.revealed)) if grant.revealed else {}
+    return masked(now, tool.masked) == grant.revealed
 
 
 def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
@@ -276,7 +296,7 @@ def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
 
 
 def change_in(
-    run: Run[Any], slot: Slot, now: Binding, demands: Sequence[str] = ()
+    run: Run[Any], slot: Slot, tool: Tool, now: Binding, demands: Sequence[str] = ()
 ) -> FormerDecision | None:
     """What was decided before, where that is why a call is asked about again.
 
@@ -295,7 +315,9 @@ def change_in(
     grants = [past for past in run.grants if past.call.tool_name == name and _is_near(past, now)]
     if not grants:
         return None
-    changes = grants[-1].binding.changes(now) or ["that has lapsed"]
+    is_as_shown = _is_as_shown(run, tool, grants[-1])
+    otherwise = "that has lapsed" if is_as_shown else CHANGES["inputs"]
+    changes = grants[-1].binding.changes(now) or [otherwise]
     text = f"What was confirmed for further calls does not cover it: {'; '.join(changes)}."
     return FormerDecision(text, grants[-1].call.arguments, grants[-1].revealed)
 

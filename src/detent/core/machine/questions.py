@@ -86,7 +86,8 @@ def _apply_verdict(
 ) -> Run[S]:
     before = slot.status
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
-    now = event.binding or binding_of(run, slot.call, spec.tools[slot.call.tool_name])
+    tool = spec.tools[slot.call.tool_name]
+    now = event.binding or binding_of(run, slot.call, tool)
     past = before if isinstance(before, AwaitingDecision) else _past_question(slot)
     attempt, verdict, demands = attempt_in(slot), event.verdict, list[str]()
     if not isinstance(verdict, Deny):
@@ -112,12 +113,11 @@ def _apply_verdict(
                     ask, until = _sooner(was, clear.expires_at, ask, event.at)
                     clear = attrs.evolve(clear, is_unjudged=False, ask=ask, expires_at=until)
                     return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
-            tool = spec.tools[slot.call.tool_name]
             grant = None if past.after else grant_for(run, tool, now, event.at, ask)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
                 return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
-    change, crash = change_in(run, slot, now, demands), (past.after, past.trouble)
+    change, crash = change_in(run, slot, tool, now, demands), (past.after, past.trouble)
     again = past.again + bool(demands)
     question = ask_about(run, slot, ask, now, attempt, event.at, crash, change, again)
     return with_spending(run, _with_question(spec, run, slot, question, around))

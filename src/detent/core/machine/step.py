@@ -10,7 +10,7 @@ from functools import reduce
 
 import attrs
 
-from detent.core.chat.messages import ChatMessage
+from detent.core.chat.messages import ChatMessage, labels_of
 from detent.core.errors import DetentError, UnknownEffectError
 from detent.core.machine.calls import after_fault, after_tick, give_up, held_by
 from detent.core.machine.delegation import (
@@ -123,6 +123,7 @@ def start(
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
     first_state = spec.state.update([*state, Write("messages", [*prompt, *messages])])
     run = Run(run_id, first_state, options=options, nonce=nonce, labels=labels)
+    run = with_labels(run, spec.description_labels)
     run = evolve(run, deadline=spec.limits.deadline(at), started_by=started_by)
     if limit := spec.limits.spent(0, run.usage, run.cost):
         return end(evolve(run, turn=0), Exhausted(limit))
@@ -204,6 +205,9 @@ def _on_model_replied(
 ) -> Run[S]:
     if not _is_asked(run, event):
         return run
+    # RULE: what a reply brings along, by a search at the provider, counts for its calls as well.
+    # And tools of a server may have come while the run was at work.
+    run = with_labels(run, (*spec.description_labels, *labels_of([event.reply.message])))
     reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:

@@ -95,12 +95,14 @@ class AskModel:
     key: EffectKey = field(init=False, eq=False, repr=False, default=Factory(_key, takes_self=True))
 
     def secrets(self) -> dict[str, frozenset[str]]:
-        """The secret parameters by tool: a model may also call one that it is not offered now."""
-        masked: dict[str, frozenset[str]] = {}
-        for tool in (*self.known, *self.tools):
-            if tool.masked:
-                masked[tool.name] = tool.masked
-        return masked
+        """The secret parameters by tool: a model may also call one that it is not offered now.
+
+        Nothing where none is secret. Under "*" are those of calls of what is no tool: a model that
+        has misspelled the name of one has its secrets in its arguments.
+        """
+        masked = {tool.name: tool.masked for tool in (*self.known, *self.tools)}
+        every = frozenset[str]().union(*masked.values())
+        return {**masked, "*": every} if every else {}
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""

@@ -86,6 +86,7 @@ class AgentSpec(Generic[S]):
         agents: the tools that are agents, by name.
         guards: for each guarded tool, who says whether a human must be asked before it runs.
         depth: how many agents work inside each other at most, this one included.
+        description_labels: what the descriptions of its tools bring along.
         is_timed: whether it, or one of these, however deep, may only take so many seconds.
 
     Raises:
@@ -122,6 +123,16 @@ class AgentSpec(Generic[S]):
 
     agents: FrozenDict[str, AgentSpec[Any]] = field(
         init=False, eq=False, repr=False, default=Factory(_agents, takes_self=True)
+    )
+
+    def _description_labels(self) -> tuple[str, ...]:
+        return tuple({label for tool in self.tools.values() for label in tool.description_labels})
+
+    description_labels: tuple[str, ...] = field(
+        init=False,
+        eq=False,
+        repr=False,
+        default=Factory(_description_labels, takes_self=True),
     )
 
     def _guards(self) -> FrozenDict[str, Policy]:

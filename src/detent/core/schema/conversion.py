@@ -90,6 +90,16 @@ def reader(hint: Any) -> Reader:
     return read_named
 
 
+def takes_first(hint: Any) -> bool:
+    """Whether of the types of each union in a type the first that fits counts, as in `convert`.
+
+    The models inside it choose by rules of their own.
+    """
+    readers = _Readers()
+    readers.reader(hint)
+    return not readers.has_models
+
+
 def as_it_is(value: object, name: str) -> object:
     """The reader for what may be anything: a copy that may be changed."""
     return thaw(value)
@@ -129,6 +139,7 @@ class _Readers:
 
     def __init__(self) -> None:
         self._records: dict[Any, Read] = {}
+        self.has_models = False
 
     def reader(self, hint: Any) -> Read:
         """What reads the values of a type.
@@ -149,6 +160,7 @@ class _Readers:
             case "path":
                 return lambda value: kind(_require(value, "string"))
             case "model":
+                self.has_models = True
                 return lambda value: kind.model_validate(thaw(value))
             case "record":
                 return self._record(kind)

@@ -32,8 +32,12 @@ def masked(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, An
 
 
 def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str]]) -> ChatMessage:
-    """The message, whose calls know which of their arguments are secret, by their tools' names."""
-    calls = [evolve(call, secret=names.get(call.tool_name, ())) for call in message.tool_calls]
+    """The message, whose calls know which of their arguments are secret, by their tools' names.
+
+    Under "*" are those of all others.
+    """
+    others = names.get("*", ())
+    calls = [evolve(call, secret=names.get(call.tool_name, others)) for call in message.tool_calls]
     return with_calls(message, calls)
 
 

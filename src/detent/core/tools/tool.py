@@ -35,6 +35,7 @@ from detent.core.values.frozen import FrozenDict, frozen_mapping
 
 if TYPE_CHECKING:
     from detent.core.schema.conversion import Reader
+    from detent.core.schema.filling import Filling
 
 T = TypeVar("T", bound="Tool")
 
@@ -99,7 +100,8 @@ class Tool:
         labels: what its results bring along, "untrusted" say: the run bears it from then on, and
             policies can ask for it.
         binds: the parameters filled from the state by whose values a decision of a human stands and
-            falls; None is all. A parameter that gets the state itself is never one.
+            falls; None is all. A parameter that gets the state itself is never one. What a policy
+            reveals of others a remembered yes is bound to as well.
 
     Raises:
         ToolDefinitionError: the parts do not make a tool.
@@ -163,6 +165,17 @@ class Tool:
         return _has_default(self.parameters)
 
     @cached_property
+    def filling(self) -> Filling:
+        """What fills calls in, by what its schema says of what they leave out."""
+        from detent.core.schema.conversion import takes_first
+        from detent.core.schema.filling import Filling  # loaded with the first such default
+
+        declared = self.signature.declared
+        return Filling(
+            self.accepted, frozenset(n for n in self.readers if takes_first(declared[n]))
+        )
+
+    @cached_property
     def version(self) -> str:
         """A digest of all of it that decides what a call does: another one, another tool."""
         return hash_of(*self._parts())
@@ -179,6 +192,11 @@ class Tool:
     def masked(self) -> frozenset[str]:
         """The parameters whose values no human is shown."""
         return masked_in(self.signature.declared, self.parameters, self.signature.defaults)
+
+    @property
+    def description_labels(self) -> tuple[str, ...]:
+        """What its description brings along, which a model reads before all else."""
+        return ()
 
     @cached_property
     def readers(self) -> FrozenDict[str, Reader]:

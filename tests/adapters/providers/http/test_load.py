@@ -12,6 +12,7 @@ import pytest
 from attrs import frozen
 
 from detent.adapters.providers.meaning.estimates import counted
+from detent.adapters.providers.meaning.server_tools import with_labels
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.ports.chat import ChatGeneratorError, StreamingChunk
@@ -97,7 +98,9 @@ async def asked_async(name: str, record: Record, url: str, client: httpx.AsyncCl
 def expected(name: str, record: Record) -> object:
     """What the same bytes give without a network."""
     result = decoded(record, READERS[name])[1]
-    return core_of(counted(result, QUESTION, []) if isinstance(result, ChatReply) else result)
+    if isinstance(result, ChatReply):
+        result = with_labels(counted(result, QUESTION, []), [])
+    return core_of(result)
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -351,6 +351,29 @@ def test_a_probe_learns_whether_the_host_is_ready() -> None:
     assert (refused.status_code, refused.json()["error"]["why"]) == (503, "shutting_down")
 
 
+@pytest.mark.parametrize(
+    "name", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Host"]
+)
+def test_what_a_proxy_hands_on_is_not_from_this_machine(name: str) -> None:
+    """Though the proxy is: people sign in there, and it is said how."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[httpx.Response]:
+        headers = {name: "for=203.0.113.9"}
+        places = ("/api/runs", "/", "/health")
+        return [await client.get(place, headers=headers) for place in places]
+
+    for answer in visited(visit):
+        assert answer.status_code == 403
+        assert "by a proxy" in answer.text
+        assert "give the app sign_in=" in answer.text
+
+    async def visit_signed(host: Host, client: httpx.AsyncClient) -> int:
+        headers = {name: "for=203.0.113.9", "Authorization": f"Bearer {TOKEN}"}
+        return (await client.get("/api/runs", headers=headers)).status_code
+
+    assert visited(visit_signed, sign_in=Tokens({TOKEN: "ann"})) == 200
+
+
 def test_a_probe_needs_no_token_and_learns_nothing_else() -> None:
     """From another machine too, where people sign in; where nobody can, this machine alone asks."""
 

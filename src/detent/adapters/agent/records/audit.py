@@ -30,6 +30,7 @@ from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
+from detent.core.tools.redaction import without_secrets
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
 from detent.ports.journal import Journal, with_data
@@ -140,7 +141,8 @@ def _happened(
             call, tool = _call(spec, before, path, ref.place)
             shown = event.call if isinstance(event, CallRewritten) else call
             about = _about(call, tool, path) | {"arguments": _shown(shown, tool)}
-            yield about | {"what": WORDS[type(event)], "text": _text(event)}
+            text = without_secrets(_text(event), with_defaults(shown, tool), tool.masked)
+            yield about | {"what": WORDS[type(event)], "text": text}
         case HumanDecided(ref, _, decision, by, _, who):
             call, tool = _call(spec, before, path, ref.place)
             given = decision.arguments if isinstance(decision, Modified) else {}

@@ -323,7 +323,7 @@ def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:
     name = run_named(store, run_id)
     story = required_story(store, name)
     if as_json:
-        document = {**asdict(story), **totals(story)}
+        document = {**story.to_dict(), **totals(story)}
         put_json(document if view != "entries" else {**document, "events": entries_of(store, name)})
         return
     console = Console()

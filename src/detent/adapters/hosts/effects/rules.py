@@ -38,5 +38,6 @@ def _rules(tool: Tool) -> Iterator[object]:
     yield [(item.key, item.source, item.handler) for item in tool.outputs]
     yield tool.outputs_to_string
     yield (tool.retries.times, tool.max_calls, tool.timeout_s, tool.binds, tool.labels)
+    yield from tool.description_labels
     yield tool.defaults  # a call is bound to them as well
     yield tool.on_unknown if isinstance(tool.on_unknown, str) else "a function"

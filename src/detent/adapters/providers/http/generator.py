@@ -27,6 +27,7 @@ from detent.adapters.providers.meaning.server_tools import (
     ServerTool,
     require_server_tools,
     server_tool_data,
+    with_labels,
 )
 from detent.adapters.providers.meaning.thinking import ThinkingLevel, require_thinking
 from detent.adapters.providers.meaning.wire import cannot_send
@@ -185,7 +186,7 @@ class HttpChatGenerator:
             request, answer = self._prepared(chat_request)
             reply = self._caller.call(request, answer, streaming_callback)
             if not self._is_awaited(request, reply, until):
-                return counted(reply, messages, tools)
+                return with_labels(counted(reply, messages, tools), self._server_tools)
             wait(POLL_S)
 
     async def run_async(
@@ -206,7 +207,7 @@ class HttpChatGenerator:
             request, answer = self._prepared(chat_request)
             reply = await self._caller.call_async(request, answer, streaming_callback)
             if not self._is_awaited(request, reply, until):
-                return counted(reply, messages, tools)
+                return with_labels(counted(reply, messages, tools), self._server_tools)
             await asyncio.sleep(POLL_S)
 
     def count_tokens(

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, fields, frozen
 
 from detent.adapters.providers.meaning.wire import cannot_send
+from detent.core.chat.messages import labels_of
+from detent.core.chat.replies import ChatReply
 from detent.ports.chat import StreamingChunk
 
 
@@ -19,6 +21,16 @@ def _strings(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(values)
 
 
+UNTRUSTED = ("untrusted",)
+
+
+def _labels(values: Iterable[str]) -> tuple[str, ...]:
+    labels = _strings(values)
+    if not all(isinstance(label, str) and label for label in labels):
+        raise TypeError(f"labels are a list of texts, got {values!r:.80}")
+    return tuple(sorted(set(labels)))
+
+
 @frozen(kw_only=True)
 class WebSearch:
     """The provider searches the web while the model answers.
@@ -26,18 +38,26 @@ class WebSearch:
     Attributes:
         domains: search only in these, such as ``("example.org",)``; by default everywhere.
         max_uses: at most so many searches in an answer; by default as many as the model wants.
+        labels: what it brings along: the run bears it from the reply on in which it was used, also
+            for the calls of that reply; see `Tool.labels`.
     """
 
     kind: ClassVar = "web_search"
     domains: tuple[str, ...] = field(default=(), converter=_strings)
     max_uses: int | None = None
+    labels: tuple[str, ...] = field(default=UNTRUSTED, converter=_labels)
 
 
 @frozen
 class CodeExecution:
-    """The provider runs code that the model writes, in a container of the provider."""
+    """The provider runs code that the model writes, in a container of the provider.
+
+    Attributes:
+        labels: as of `WebSearch`; it reads nothing, unless you have given it files.
+    """
 
     kind: ClassVar = "code_execution"
+    labels: tuple[str, ...] = field(default=(), converter=_labels, kw_only=True)
 
 
 @frozen
@@ -46,10 +66,12 @@ class FileSearch:
 
     Attributes:
         stores: the names that the provider gave to the stores of the files.
+        labels: as of `WebSearch`.
     """
 
     kind: ClassVar = "file_search"
     stores: tuple[str, ...] = field(converter=_strings)
+    labels: tuple[str, ...] = field(default=UNTRUSTED, converter=_labels, kw_only=True)
 
 
 Environment: TypeAlias = Literal["browser", "linux", "mac", "windows"]
@@ -111,7 +133,8 @@ def _server_tool(tool: object) -> ServerTool:
 
 def server_tool_data(tool: ServerTool) -> dict[str, Any]:
     """A tool as data, without what it leaves to the provider."""
-    return {"kind": tool.kind} | {name: value for name, value in asdict(tool).items() if value}
+    left = {item.name for item in fields(type(tool)) if getattr(tool, item.name) == item.default}
+    return {"kind": tool.kind} | {n: value for n, value in asdict(tool).items() if n not in left}
 
 
 BEFORE_ZOOM = re.compile(r"claude-(3-7|haiku-4-5|sonnet-4-5|(opus|sonnet)-4(-0|-1|-2025|$))")
@@ -228,3 +251,37 @@ def uses(names: Iterable[object]) -> dict[str, dict[str, int]]:
     """
     used = [NAMES.get(str(name), str(name)) for name in names]
     return {"server_tools": dict(Counter(used))} if used else {}
+
+
+def with_labels(reply: ChatReply, tools: Iterable[ServerTool]) -> ChatReply:
+    """The reply, whose message bears the labels of those of `tools` that it tells of.
+
+    Of one that is none of these, as it was asked for in the provider's own words, it is that of its
+    kind, and else "untrusted". What has sources in the web, or was grounded, and does not say by
+    what, was by any of them.
+    """
+    labels: dict[str, tuple[str, ...]] = {}
+    for tool in tools:
+        if not isinstance(tool, ComputerUse):  # whose results come by a tool of the agent
+            labels[tool.kind] = labels.get(tool.kind, ()) + tool.labels
+    used: Any = reply.extra.get("server_tools") or {}
+    found = {label for name in used for label in labels.get(name, OWN.get(name, UNTRUSTED))}
+    if _has_sources(reply) and not used.keys() & {WebSearch.kind, FileSearch.kind}:
+        found.update(*labels.values() or [UNTRUSTED])
+    if not found:
+        return reply
+    message, names = reply.message, sorted({*found, *labels_of([reply.message])})
+    return evolve(reply, message=evolve(message, meta={**message.meta, "labels": names}))
+
+
+OWN: Mapping[str, tuple[str, ...]] = {CodeExecution.kind: (), "image_generation_call": ()}
+"""What bears no label unless it is given one."""
+
+GROUNDED = ("groundingMetadata", "urlContextMetadata")
+"""What Gemini says of an answer that rests on what it has read."""
+
+
+def _has_sources(reply: ChatReply) -> bool:
+    urls = (source.url or "" for source in reply.message.citations)
+    is_cited = any(url.startswith(("http://", "https://")) for url in urls)
+    return is_cited or any(map(reply.extra.get, GROUNDED))

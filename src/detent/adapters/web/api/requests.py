@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from detent.adapters.web.people import Person, SignIn, Tokens
-from detent.adapters.web.protection import is_local, other_site
+from detent.adapters.web.protection import not_local, other_site
 from detent.adapters.web.rendering import json_response
 from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
@@ -84,8 +84,7 @@ def _error(error: ApiError) -> Response:
 async def person_of(request: Request, sign_in: SignIn | None) -> Person:
     """Who asks. Raises ApiError where they have not shown it."""
     if sign_in is None:
-        if not is_local(request):
-            text = "nobody can sign in here, so that only this machine is answered"
+        if text := not_local(request):
             raise ApiError(403, "not_local", text)
         return Person("local")
     if isinstance(sign_in, Tokens):
