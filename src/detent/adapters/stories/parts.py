@@ -175,7 +175,7 @@ class Story:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, but for what nobody is shown."""
-        return asdict(self, filter=lambda part, _: part.repr)
+        return asdict(self, filter=lambda part, _: bool(part.repr))
 
     @property
     def every_turn(self) -> list[Turn]:

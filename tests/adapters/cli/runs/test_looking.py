@@ -579,3 +579,14 @@ def test_a_run_that_this_release_cannot_follow_hides_no_other(
 
     assert "new  pay" in shown.stdout
     assert "order-1 is left out: " in shown.stderr
+
+
+def test_no_document_has_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes secrets out of results is not shown itself."""
+    monkeypatch.setenv("DETENT_STORE", str(tmp_path / "runs.db"))
+    begin(
+        SQLiteJournal(tmp_path / "runs.db"), "paid", said(PAY), "Done.", confirmation_strategies={}
+    )
+    text = json.dumps(document("show", "paid"))
+    assert "paid 5" in text
+    assert "hush-hush" not in text
