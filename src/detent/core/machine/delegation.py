@@ -105,7 +105,7 @@ def inner_name(name: str, ref: CallRef) -> str:
 def invocation_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Invocation:
     """The call of an agent's tool, for what it gives to the agent and what comes of it."""
     tool = spec.tools[slot.call.tool_name]
-    return Invocation(tool, slot.call, run.state, call_key(run, slot))
+    return Invocation(tool, slot.call, run.state, call_key(run, slot, tool))
 
 
 def call_status(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]) -> Status:
