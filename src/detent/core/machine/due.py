@@ -37,6 +37,7 @@ from detent.core.run.run import (
     Slot,
     Thinking,
     Unknown,
+    agent_at,
 )
 from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
@@ -96,7 +97,7 @@ def _call_effects(
         slots = tuple(slot for slot in slots if slot.ref not in again)
         workable = [slot for slot in workable if slot.ref not in again]
         kinds = {type(slot.status) for slot in slots}
-    inner = _inner_effects(spec, run, is_shared) if Delegated in kinds else {}
+    inner = _inner_effects(spec, slots, is_shared) if Delegated in kinds else {}
     judgements, inner = _judgements(spec, run, anew, inner)
     effects: list[Effect] = [*judgements]
     if AwaitingDecision in kinds:
@@ -194,8 +195,8 @@ def _unjudged_calls(run: Run[Any], *, is_deep: bool = True) -> Counter[str]:
     for slot in run.slots:
         if isinstance(slot.status, AwaitingPolicy):
             counts[slot.call.tool_name] += 1
-        elif isinstance(slot.status, Delegated) and is_deep:
-            counts += _unjudged_calls(slot.status.run)
+        if is_deep and (agent := agent_at(slot)) is not None:
+            counts += _unjudged_calls(agent.run)
     return counts
 
 
@@ -243,12 +244,12 @@ def _attempts(
     return effects
 
 
-def _inner_effects(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - known of the run
-    """What the agents at work are owed, by their calls."""
+def _inner_effects(spec: AgentSpec[S], slots: Iterable[Slot], is_shared: bool) -> Inner:  # noqa: FBT001 - known of the run
+    """What the agents at work on some calls are owed, by their calls."""
     is_shared |= spec.limits.is_shared
     return {
         slot.ref: due(spec.agents[slot.status.tool_name], slot.status.run, is_shared=is_shared)
-        for slot in run.slots
+        for slot in slots
         if isinstance(slot.status, Delegated)
     }
 
