@@ -190,8 +190,8 @@ BUGS = (
         "an agent inside does not hear that its process has ended",
         Edit(
             "core/machine/recovery.py",
-            "now = settle(agent, resume_run(agent, was, event))",
-            "now = was",
+            "inner = settle(agent, resume_run(agent, at.run, event))",
+            "inner = at.run",
         ),
     ),
     Bug(

@@ -97,7 +97,7 @@ class Shop:
         def pay(amount: int, key: IdempotencyKey) -> str:
             """Pay an amount."""
             self.calls += 1
-            self.paid[key] = amount
+            self.paid[key.rpartition("/")[0]] = amount  # without the digest
             if self.dies and self.calls == 1:
                 raise Killed
             return f"paid {amount}"

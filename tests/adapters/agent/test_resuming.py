@@ -419,7 +419,9 @@ def test_a_tool_gets_the_same_key_each_time() -> None:
     agent(journal).run("go", run_id="r")
     agent(cut(journal, 3)).resume("r")
 
-    assert seen == ["r/1/0", "r/1/0"]
+    assert len(seen) == 2
+    assert len({*seen}) == 1
+    assert seen[0].startswith("r/1/0/")
 
 
 def test_a_breakpoint_and_the_journal_work_together() -> None:

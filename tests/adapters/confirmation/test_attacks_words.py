@@ -23,6 +23,7 @@ from detent import (
     ChatMessage,
     ConfirmationUIResult,
     HITLBreakpointException,
+    IdempotencyKey,
     MemoryJournal,
     NeverAskPolicy,
     ScriptedChatGenerator,
@@ -378,3 +379,71 @@ def test_what_is_allowed_is_of_its_type_wherever_that_stands(pattern: Any, value
     assert not rule.fits(call, send, run)
     number = json.loads(json.dumps(value).replace('"500"', "50"))
     assert rule.fits(ToolCall("send", {"amount": number}), send, run)
+
+
+class Till:
+    """A provider that does one key once. With `dies`, the power fails behind its first charge."""
+
+    def __init__(self, *, dies: bool = False) -> None:
+        self.charges: dict[str, int] = {}
+        self.keys: list[str] = []
+        self.dies = dies
+
+    def agent(self, journal: MemoryJournal, *script: Any, **options: Any) -> Agent[Any]:
+        """For one process."""
+
+        @tool(**options)
+        def charge(amount: int, key: IdempotencyKey) -> str:
+            """Charge the card."""
+            self.charges.setdefault(key, amount)
+            self.keys.append(key)
+            if self.dies and len(self.keys) == 1:
+                raise KeyboardInterrupt
+            return f"charged {self.charges[key]}"
+
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*script),
+            tools=[charge],
+            journal=journal,
+            confirmation_strategies={"charge": AlwaysAskPolicy()},
+        )
+
+    def confirmed(self, journal: MemoryJournal, amount: int, **options: Any) -> Any:
+        """What a run comes to whose charge is confirmed."""
+        call = ToolCall("charge", {"amount": amount})
+        self.agent(journal, call).run("go", run_id="order-7", raise_at_break_point=False)
+        (question,) = self.agent(journal).pending("order-7")
+        self.agent(journal).decide("order-7", question.confirm(by="Ada"))
+        return self.agent(journal, "Done.", **options).resume("order-7")
+
+
+def test_what_is_approved_is_not_taken_for_a_run_of_the_same_id_elsewhere() -> None:
+    """A test of yesterday has charged under this run's id; each run has keys of its own."""
+    till = Till()
+    till.confirmed(MemoryJournal(), 5)
+    till.confirmed(MemoryJournal(), 900)
+    assert [*till.charges.values()] == [5, 900]
+
+
+def test_what_a_human_has_made_of_a_call_is_not_taken_for_what_it_was() -> None:
+    """After a crash they make 90 of the 900: the provider is told of another charge."""
+    till, journal = Till(dies=True), MemoryJournal()
+    with pytest.raises(KeyboardInterrupt):
+        till.confirmed(journal, 900)
+    with pytest.raises(HITLBreakpointException) as stopped:
+        till.agent(journal).resume("order-7")
+    (question,) = stopped.value.pending
+    till.agent(journal).decide("order-7", question.modify({"amount": 90}, by="Ada"))
+    till.agent(journal, "Done.").resume("order-7")
+    assert [*till.charges.values()] == [900, 90]
+
+
+def test_a_call_that_is_run_again_after_a_crash_has_the_same_key() -> None:
+    """So that it is charged once."""
+    till, journal = Till(dies=True), MemoryJournal()
+    with pytest.raises(KeyboardInterrupt):
+        till.confirmed(journal, 900, on_unknown="rerun")
+    till.agent(journal, "Done.", on_unknown="rerun").resume("order-7")
+    first, second = till.keys
+    assert first == second
+    assert [*till.charges.values()] == [900]

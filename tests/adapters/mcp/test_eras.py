@@ -317,7 +317,7 @@ def test_progress_is_told(connect: Make, mode: str) -> None:
         *("it", "it__work", 1, 2),
         "half",
     )
-    assert one.call == f"{run.id}/1/0"
+    assert one.call.startswith(f"{run.id}/1/0/")
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -9,11 +9,11 @@ from attrs import evolve
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
-from detent.core.machine.calls import held_by
 from detent.core.machine.due import due
 from detent.core.machine.questions import remember
 from detent.core.machine.step import replay, start, step
 from detent.core.run.approval import Confirmed
+from detent.core.run.attempts import held_by
 from detent.core.run.effects import Effect, RunTool, WaitUntil
 from detent.core.run.events import (
     ClockTicked,

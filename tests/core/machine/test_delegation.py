@@ -139,7 +139,7 @@ def test_its_answer_is_the_result_of_the_call() -> None:
     run = step(OUTER, run, wrap_event((AT,), ModelReplied(1, 1, said(call))))
     effect = only(OUTER, run)
     assert isinstance(effect, RunTool)
-    assert effect.idempotency_key == "r/1.0/1/0"
+    assert effect.idempotency_key.startswith("r/1.0/1/0/")
     run = step(OUTER, run, wrap_event((AT,), ToolStarted(effect.ref, 1)))
     run = step(OUTER, run, wrap_event((AT,), ToolReturned(effect.ref, 1, ToolResult("seen"))))
     assert run.usage == Usage(20, 2)

@@ -6,6 +6,8 @@ from attrs import evolve
 
 from detent import ChatMessage, Confirmed, IdempotencyKey, Limits, OutputType, State, Tool, ToolCall
 from detent.approvals import Ask, judge
+from detent.core.machine.due import call_key
+from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,
@@ -113,11 +115,27 @@ def test_a_lookup_has_all_that_it_takes() -> None:
     reply = ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
     events: list[Event] = [ModelReplied(1, 1, reply), ToolStarted(CallRef(1, 0), 1), Resumed("p2")]
     run = replay(spec, begun, events)
-    key = IdempotencyKey("r/1/0")
 
     (lookup,) = due(spec, run)
 
+    assert isinstance(lookup, Reconcile)
+    key = lookup.idempotency_key
     assert lookup == Reconcile(CallRef(1, 0), 1, call, look, run.state, key)
+    assert isinstance(key, IdempotencyKey)
+
+
+def test_a_key_names_the_run_the_call_and_its_arguments() -> None:
+    """So what is approved is never taken for what was done in another run, or before a change."""
+    tool = SPEC.tools["pay"]
+    run = calling("pay")
+    (slot,) = run.slots
+    other_call = evolve(slot, call=evolve(slot.call, arguments=FrozenDict({"n": 2})))
+    keys = {call_key(run, slot, tool), call_key(run, other_call, tool)}
+    keys.add(call_key(evolve_run(run, nonce="another"), slot, tool))
+
+    assert call_key(run, evolve(slot), tool) in keys
+    assert len(keys) == 3
+    assert all(key.startswith("r/1/0/") for key in keys)
 
 
 def test_the_tool_to_answer_by_is_offered_with_the_others() -> None:

@@ -82,7 +82,7 @@ def test_an_idempotent_call_is_run_again_with_the_same_key() -> None:
 
     assert isinstance(again, RunTool)
     assert isinstance(before, RunTool)
-    assert again.idempotency_key == before.idempotency_key == "r/1/0"
+    assert again.idempotency_key == before.idempotency_key
 
 
 def test_a_human_is_asked_anew_after_each_crash() -> None:
@@ -145,7 +145,7 @@ def test_a_function_looks_up_what_happened() -> None:
 
     (again,) = due(spec, step(spec, unknown, ToolNeverRan(FIRST, 1)))
     assert isinstance(again, RunTool)
-    assert again.idempotency_key == lookup.idempotency_key == "r/1/0"
+    assert again.idempotency_key == lookup.idempotency_key
 
 
 def test_a_human_decides_when_nobody_could_look_it_up() -> None:

@@ -10,11 +10,12 @@ from attrs import frozen
 from detent.core.machine.binding import binding_of, is_cleared
 from detent.core.machine.delegation import nested_run, unwrap_event
 from detent.core.machine.turns import attempt_slot, slot_at
+from detent.core.run.attempts import is_idle
 from detent.core.run.effects import AskModel, Effect, RunTool
 from detent.core.run.events import Event, ToolNeverRan, ToolStarted
 from detent.core.run.limits import is_past
 from detent.core.run.refs import CallRef, Path
-from detent.core.run.run import THINKING, Delegated, Ready, Run, Slot
+from detent.core.run.run import Ready, Run, Slot
 from detent.core.run.spec import AgentSpec
 
 
@@ -45,12 +46,6 @@ def begun_by(run: Run[Any], effect: Effect) -> Begun | None:
     if slot.clearance is None or not is_idle(slot):
         return None
     return Begun(slot.ref, slot.clearance.attempt, (*around,))
-
-
-def is_idle(slot: Slot) -> bool:
-    """Whether an agent has been given a call, and has come to nothing yet."""
-    status = slot.status
-    return isinstance(status, Delegated) and (status.run.turn, status.run.phase) == (1, THINKING)
 
 
 def idle_call(run: Run[Any], event: ToolNeverRan) -> Slot | None:

@@ -22,6 +22,7 @@ from detent.core.run.approval import (
     Grant,
     Modified,
 )
+from detent.core.run.attempts import with_spending
 from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
     AwaitingDecision,
@@ -32,10 +33,10 @@ from detent.core.run.run import (
     Run,
     Slot,
     Unknown,
+    agent_at,
     charge,
     decisions_about,
     move,
-    with_spending,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.stored import value_to_json
@@ -46,6 +47,7 @@ from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.shared_list import bare
 
+NOT_RUNNING = Ready | BackingOff | Unknown | AwaitingDecision | Delegated
 UNASKED = "its rules have not been asked since another process has taken it up"
 NO_INPUTS = hash_of(FrozenDict())
 _hash_of = lru_cache(maxsize=256)(hash_of)
@@ -129,7 +131,7 @@ def unfit(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[tuple[Slot, Binding]]
     for slot in run.slots:
         status, is_guarded = slot.status, slot.call.tool_name in spec.guards
         if isinstance(status, AwaitingPolicy | AwaitingDecision) or (
-            isinstance(status, Ready) and (is_guarded or slot.clearance is not None)
+            isinstance(status, Ready | Delegated) and (is_guarded or slot.clearance is not None)
         ):
             tool = spec.tools[slot.call.tool_name]
             now = binding_of(run, slot.call, tool)
@@ -172,7 +174,7 @@ def outdated_questions(
 def as_unjudged(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:
     """The run as a policy sees it: no call that is to be judged was before, however deep it is."""
     for slot, _ in unfit(spec, run):
-        blank = Slot(slot.ref, slot.call, AwaitingPolicy())
+        blank = Slot(slot.ref, slot.call, AwaitingPolicy(), suspended=agent_at(slot))
         run = run if slot == blank else with_spending(run, blank)
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
@@ -194,7 +196,11 @@ def is_unfit(spec: AgentSpec[Any], run: Run[Any], slot: Slot, now: Binding) -> b
             return slot.status.digest != now_asked
         case Ready(attempt) if slot.clearance is not None:
             return not is_cleared(run, slot, attempt, spec.tools[slot.call.tool_name], now)
-        case Ready():  # without a trace of why: in a snapshot that somebody has edited, say
+        case Delegated() if (clear := slot.clearance) is not None:
+            # RULE: what the run has read since may be what the agent at work has brought along
+            now, tool = evolve(now, labels=clear.binding.labels), spec.tools[slot.call.tool_name]
+            return clear.is_stale and not is_cleared(run, slot, clear.attempt, tool, now)
+        case Ready() | Delegated():  # without a trace of why: in an edited snapshot, say
             return slot.call.tool_name in spec.guards
         case _:
             return False
@@ -213,7 +219,7 @@ def is_stale(slot: Slot) -> bool:
     status, clear = slot.status, slot.clearance
     if isinstance(status, AwaitingDecision):
         return status.is_stale
-    return isinstance(status, Ready) and clear is not None and clear.is_stale
+    return isinstance(status, Ready | Delegated) and clear is not None and clear.is_stale
 
 
 def as_stale(slot: Slot) -> Slot:
@@ -221,9 +227,9 @@ def as_stale(slot: Slot) -> Slot:
     status, clear = slot.status, slot.clearance
     if isinstance(status, AwaitingDecision):
         status = evolve(status, is_stale=True)
-    if clear is not None and isinstance(status, Ready | BackingOff | Unknown | AwaitingDecision):
+    if clear is not None and isinstance(status, NOT_RUNNING):
         clear = evolve(clear, is_stale=True)
-    new = Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
+    new = evolve(slot, status=status, clearance=clear)
     return slot if new == slot else new
 
 

@@ -5,7 +5,7 @@ A decision that does not count changes nothing; a `Refusal` says why.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -14,9 +14,7 @@ from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError
 from detent.core.run.approval import (
     ANYBODY,
-    NOTHING,
     SCOPES,
-    Amounts,
     Answered,
     Answers,
     Approvers,
@@ -25,7 +23,6 @@ from detent.core.run.approval import (
     Modified,
     Principal,
     Rejected,
-    once,
 )
 from detent.core.run.attempts import begin_anew, has_been_tried
 from detent.core.run.events import ClockTicked, HumanDecided, ToolRaised
@@ -34,13 +31,13 @@ from detent.core.run.outcomes import Cancelled, Exhausted
 from detent.core.run.run import (
     AwaitingDecision,
     BackingOff,
-    Delegated,
     Faulted,
     Ready,
     Run,
     Running,
     Slot,
     Unknown,
+    agent_at,
     decisions_about,
     move,
 )
@@ -51,7 +48,7 @@ from detent.core.tools.invocation import argument_faults
 from detent.core.tools.masking import masked
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
-from detent.core.values.frozen import FrozenDict, thaw
+from detent.core.values.frozen import thaw
 
 Why: TypeAlias = Literal[
     "unknown_call",
@@ -241,23 +238,6 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
     return begin_anew(slot, status)
 
 
-def held_by(slots: Sequence[Slot]) -> Iterator[Amounts]:
-    """What calls take of budgets that wait for a human, also in agents inside: none has begun it.
-
-    RULE: of a call that may have begun before, what it takes `once` stays taken. A call that is
-    ready may just be begun, whether or not that is written, and gives nothing back.
-    """
-    for slot in slots:
-        match slot.status:
-            case AwaitingDecision():
-                spent = once(slot.spends) if has_been_tried(slot) else NOTHING
-                yield FrozenDict({k: x for k, x in slot.spends.items() if k not in spent})
-            case Delegated(run=inner):
-                yield from held_by(inner.slots)
-            case _:
-                pass
-
-
 def give_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
     """The slot of a call that is given up because the run ends, with what is known of it."""
     name = slot.call.tool_name
@@ -265,7 +245,7 @@ def give_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
     match slot.status:
         case Running():
             text = wording.tool_was_running(name, reason)
-        case Delegated():
+        case _ if agent_at(slot) is not None:
             text = wording.agent_was_at_work(name, reason)
         case Unknown():
             text = wording.outcome_unknown(name, wording.PROCESS_ENDED)

@@ -20,8 +20,10 @@ from detent.core.run.run import (
     Slot,
     Status,
     Succeeded,
+    agent_at,
     evolve,
     move,
+    with_agent,
     with_slot,
     with_slots,
 )
@@ -74,9 +76,9 @@ def nested_run(run: Run[Any], path: Path) -> Run[Any]:
     """
     for agent in path:
         slot = next((slot for slot in run.slots if slot.ref == agent.ref), None)
-        if slot is None or not isinstance(slot.status, Delegated):
+        if slot is None or (at_work := agent_at(slot)) is None:
             raise LookupError(f"run {run.id} has no agent at work on {agent}")
-        run = slot.status.run
+        run = at_work.run
     return run
 
 
@@ -84,9 +86,8 @@ def runs_in(run: Run[Any], path: Path = ()) -> Iterator[tuple[Path, Run[Any]]]:
     """The run and those of the agents at work in it, however deep, each with where it is."""
     yield path, run
     for slot in run.slots:
-        if isinstance(slot.status, Delegated):
-            agent = AgentRef(*slot.ref, slot.status.tool_name)
-            yield from runs_in(slot.status.run, (*path, agent))
+        if (agent := agent_at(slot)) is not None:
+            yield from runs_in(agent.run, (*path, AgentRef(*slot.ref, agent.tool_name)))
 
 
 def agents_in(spec: AgentSpec[Any]) -> dict[str, AgentSpec[Any]]:
@@ -105,7 +106,7 @@ def inner_name(name: str, ref: CallRef) -> str:
 def invocation_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Invocation:
     """The call of an agent's tool, for what it gives to the agent and what comes of it."""
     tool = spec.tools[slot.call.tool_name]
-    return Invocation(tool, slot.call, run.state, call_key(run, slot))
+    return Invocation(tool, slot.call, run.state, call_key(run, slot, tool))
 
 
 def call_status(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]) -> Status:
@@ -120,6 +121,13 @@ def call_status(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]
         return Faulted(ToolFault("no_answer", wording.agent_without_answer(name, str(error))))
     except Exception as error:  # noqa: BLE001 - handlers of users' raise what they like
         return Faulted(invocation.fault(error))
+
+
+def as_far_as(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]) -> Slot:
+    """The slot when its agent has come as far as `inner`: one that waits goes on waiting."""
+    if slot.suspended is not None:
+        return with_agent(slot, Delegated(slot.call.tool_name, inner))
+    return move(slot, call_status(spec, run, slot, inner))
 
 
 def result_of_run(agent: AgentSpec[Any], run: Run[Any]) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCall
-from detent.core.machine.binding import as_unjudged, unfit
+from detent.core.machine.binding import arguments_digest, as_unjudged, unfit
 from detent.core.run.approval import Ask, Binding, Verdict
 from detent.core.run.effects import (
     AskHuman,
@@ -37,6 +37,7 @@ from detent.core.run.run import (
     Slot,
     Thinking,
     Unknown,
+    agent_at,
 )
 from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
@@ -45,6 +46,7 @@ from detent.core.state.typevars import S
 from detent.core.tools.idempotency import IdempotencyKey
 from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
+from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict
 
 Inner: TypeAlias = dict[CallRef, tuple[Effect, ...]]
@@ -95,7 +97,7 @@ def _call_effects(
         slots = tuple(slot for slot in slots if slot.ref not in again)
         workable = [slot for slot in workable if slot.ref not in again]
         kinds = {type(slot.status) for slot in slots}
-    inner = _inner_effects(spec, run, is_shared) if Delegated in kinds else {}
+    inner = _inner_effects(spec, slots, is_shared) if Delegated in kinds else {}
     judgements, inner = _judgements(spec, run, anew, inner)
     effects: list[Effect] = [*judgements]
     if AwaitingDecision in kinds:
@@ -193,8 +195,8 @@ def _unjudged_calls(run: Run[Any], *, is_deep: bool = True) -> Counter[str]:
     for slot in run.slots:
         if isinstance(slot.status, AwaitingPolicy):
             counts[slot.call.tool_name] += 1
-        elif isinstance(slot.status, Delegated) and is_deep:
-            counts += _unjudged_calls(slot.status.run)
+        if is_deep and (agent := agent_at(slot)) is not None:
+            counts += _unjudged_calls(agent.run)
     return counts
 
 
@@ -236,17 +238,18 @@ def _attempts(
     effects: list[RunTool | Reconcile] = []
     for slot in slots:
         if isinstance(status := slot.status, kinds):
-            tool, key = spec.tools[slot.call.tool_name], call_key(run, slot)
+            tool = spec.tools[slot.call.tool_name]
+            key = call_key(run, slot, tool)
             effects.append(make(slot.ref, status.attempt, slot.call, tool, run.state, key))
     return effects
 
 
-def _inner_effects(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - known of the run
-    """What the agents at work are owed, by their calls."""
+def _inner_effects(spec: AgentSpec[S], slots: Iterable[Slot], is_shared: bool) -> Inner:  # noqa: FBT001 - known of the run
+    """What the agents at work on some calls are owed, by their calls."""
     is_shared |= spec.limits.is_shared
     return {
         slot.ref: due(spec.agents[slot.status.tool_name], slot.status.run, is_shared=is_shared)
-        for slot in run.slots
+        for slot in slots
         if isinstance(slot.status, Delegated)
     }
 
@@ -292,9 +295,14 @@ def _agent_effects(slot: Slot, effects: Iterable[Effect], *, is_at_work: bool) -
                 yield evolve(effect, path=(agent, *effect.path))
 
 
-def call_key(run: Run[Any], slot: Slot) -> IdempotencyKey:
-    """By what the world can tell this call from all others: it is the same for each attempt."""
-    return IdempotencyKey(f"{run.id}/{slot.ref.turn}/{slot.ref.place}")
+def call_key(run: Run[Any], slot: Slot, tool: Tool) -> IdempotencyKey:
+    """By what the world can tell this call from all others: it is the same for each attempt.
+
+    RULE: it is another one in a run of the same id elsewhere, and for other arguments: whoever does
+    one key once does not take what was approved for what they have done before.
+    """
+    digest = hash_of(run.nonce, arguments_digest(slot.call, tool))
+    return IdempotencyKey(f"{run.id}/{slot.ref.turn}/{slot.ref.place}/{digest[:32]}")
 
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:

@@ -40,7 +40,7 @@ from detent.core.run.approval import (
     Scope,
     Verdict,
 )
-from detent.core.run.attempts import has_been_tried, refund
+from detent.core.run.attempts import has_been_tried, refund, suspend, with_spending
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
 from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
@@ -57,7 +57,6 @@ from detent.core.run.run import (
     move,
     with_slot,
     with_slots,
-    with_spending,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -92,11 +91,11 @@ def _apply_verdict(
     attempt, verdict, demands = attempt_in(slot), event.verdict, list[str]()
     if not isinstance(verdict, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
-        slot = Slot(slot.ref, slot.call, before, slot.clearance, verdict.spends, slot.was_begun)
+        slot = attrs.evolve(slot, spends=verdict.spends)
         demands = _new_demands(slot, verdict)
         if not demands and (stays or _answer(slot) is not None):
             return with_spending(run, _renew(slot, verdict, event.at))
-    clear = slot.clearance
+    clear = (slot := suspend(slot)).clearance
     is_left = clear is not None and _is_as_left(clear, now, event.at)  # a human has said so
     match verdict:
         case Deny(reason):
@@ -128,8 +127,8 @@ def _with_question(
 ) -> Slot:
     """The slot with a question; with its answer, where people have said no often enough."""
     no = None
-    # what is asked anew stays: somebody may be reading it
-    if isinstance(slot.status, AwaitingPolicy) and not question.after:
+    # what is asked anew stays: somebody may be reading it; and an agent was let begin by a yes
+    if isinstance(slot.status, AwaitingPolicy) and not (question.after or slot.suspended):
         no = known_no(spec, run, slot.call, around)
     return move(slot, question) if no is None else refund(slot, Refused(no))
 
@@ -181,8 +180,7 @@ def _renew(slot: Slot, verdict: Allow | Ask, at: float | None) -> Slot:
     if clear.ask is not None:
         ask, until = _sooner(clear.ask, clear.expires_at, verdict, at)
         clear = attrs.evolve(clear, ask=ask, expires_at=until)
-    clear = attrs.evolve(clear, is_stale=False)
-    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
+    return attrs.evolve(slot, clearance=attrs.evolve(clear, is_stale=False))
 
 
 def _sooner(
@@ -216,6 +214,9 @@ def ask_about(  # noqa: PLR0917 - the parts of a question
     until = end_of(at, ask.expires_s)
     if crash[0]:  # to run a call again, perhaps, says nothing of others
         ask = attrs.evolve(ask, remember="call")
+    if slot.suspended is not None:  # it works on the call as it was when it began
+        ask = attrs.evolve(ask, answers=attrs.evolve(ask.answers, modify=()))
+        crash = crash[0], wording.AGENT_WAITS
     digest = digest_of(run, slot, binding, crash[0], again)
     reason = "; ".join(filter(None, (crash[1], ask.reason)))
     return AwaitingDecision(
@@ -233,7 +234,7 @@ def evolve_slot(slot: Slot, status: Status, clearance: Clearance) -> Slot:
     """The slot with a status and with what has led to it; what the model is told is kept."""
     note = None if slot.clearance is None else slot.clearance.note
     clear = attrs.evolve(clearance, note=clearance.note or note)
-    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
+    return attrs.evolve(slot, status=status, clearance=clear)
 
 
 def deny_call(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) -> Run[Any]:
@@ -259,7 +260,8 @@ def expire_questions(run: Run[Any], at: float | None) -> Run[Any]:
 def rewrite_call(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:
     """The run with a cleared call that hooks have changed: a policy judges it as it is now."""
     slot = slot_at(run, event.ref)
-    if slot is None or slot.clearance is None or not isinstance(slot.status, Ready):
+    # an agent that has waited goes on with what hooks had made of its call
+    if slot is None or slot.suspended or not (slot.clearance and isinstance(slot.status, Ready)):
         return run
     fits = check_arguments(event.call, spec.tools[slot.call.tool_name])
     is_fit = fits.value_or(default_value=False)

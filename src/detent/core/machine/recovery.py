@@ -11,11 +11,11 @@ from attrs import evolve
 from detent.core.machine.beginning import idle_call
 from detent.core.machine.binding import as_stale, binding_of, digest_of
 from detent.core.machine.calls import not_entitled
-from detent.core.machine.delegation import call_status, inner_name
+from detent.core.machine.delegation import as_far_as, inner_name
 from detent.core.machine.questions import ask_about, expire_questions
 from detent.core.machine.turns import BEGUN, attempt_slot, settle, with_unread
 from detent.core.run.approval import Ask, Confirmed
-from detent.core.run.attempts import begin_anew
+from detent.core.run.attempts import begin_anew, is_idle, suspend
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
 from detent.core.run.limits import is_past
@@ -33,9 +33,11 @@ from detent.core.run.run import (
     Slot,
     Thinking,
     Unknown,
+    agent_at,
     charge,
     has_no_answer,
     move,
+    with_agent,
     with_labels,
     with_slot,
     with_slots,
@@ -70,13 +72,13 @@ def resume_run(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
         return with_unread(run)  # whoever asked the model is gone, and it is asked once more
     run, slots = expire_questions(with_labels(run, at_work(spec, run)), event.at), list[Slot]()
     for slot in run.slots:
-        if isinstance(slot.status, Delegated):
-            agent, was = spec.agents[slot.status.tool_name], slot.status.run
-            now = settle(agent, resume_run(agent, was, event))
-            run = charge(run, was.spent, now.spent)
-            slots.append(slot if now is was else move(slot, call_status(spec, run, slot, now)))
-        else:
-            slots.append(_recover(spec, run, slot, event))
+        now = slot
+        if (at := agent_at(slot)) is not None:
+            agent = spec.agents[at.tool_name]
+            inner = settle(agent, resume_run(agent, at.run, event))
+            run = charge(run, at.run.spent, inner.spent)
+            now = slot if inner is at.run else as_far_as(spec, run, slot, inner)
+        slots.append(_recover(spec, run, now, event))
     return with_slots(run, slots)
 
 
@@ -94,8 +96,8 @@ def at_work(spec: AgentSpec[Any], run: Run[Any]) -> tuple[str, ...]:
     """The labels of the tools that have begun and have no answer, however deep."""
     labels: tuple[str, ...] = ()
     for slot in run.slots:
-        if isinstance(slot.status, Delegated):
-            labels += at_work(spec.agents[slot.status.tool_name], slot.status.run)
+        if (agent := agent_at(slot)) is not None:
+            labels += at_work(spec.agents[agent.tool_name], agent.run)
         elif isinstance(slot.status, AT_WORK):
             labels += spec.tools[slot.call.tool_name].labels
     return labels
@@ -119,6 +121,9 @@ def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
             return slot if nearer == until else move(slot, BackingOff(attempt, nearer))
+        case Delegated() if slot.clearance is not None and is_idle(slot):
+            # RULE: its model has said nothing, so that it has not begun: the yes may lapse still
+            return suspend(slot) if is_past(slot.clearance.expires_at, event.at) else slot
         case _:
             return slot
 
@@ -159,11 +164,11 @@ def _ungrant(spec: AgentSpec[S], run: Run[S], change: Change) -> Run[S]:
     """The run and those of agents inside, without grants, each call as `change` has it."""
     slots = list[Slot]()
     for slot in run.slots:
-        if isinstance(slot.status, Delegated):
-            name, inner = slot.status.tool_name, slot.status.run
-            slots.append(move(slot, Delegated(name, _ungrant(spec.agents[name], inner, change))))
-        else:
-            slots.append(change(spec, run, slot))
+        now = slot
+        if (agent := agent_at(slot)) is not None:
+            inner = _ungrant(spec.agents[agent.tool_name], agent.run, change)
+            now = with_agent(slot, Delegated(agent.tool_name, inner))
+        slots.append(change(spec, run, now))
     return with_slots(evolve_run(run, grants=()), slots)
 
 
@@ -209,7 +214,7 @@ def _next_attempt(slot: Slot, event: ToolNeverRan) -> Slot:
     # RULE: the yes was for the attempt that began first, and none has: it may lapse still
     clear = evolve(clear, attempt=again.attempt)
     status = AwaitingPolicy() if is_past(clear.expires_at, event.at) else again
-    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
+    return evolve(slot, status=status, clearance=clear)
 
 
 def _question(
@@ -249,7 +254,7 @@ def without_approvals(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
 
 def _prove(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at: float) -> Slot:
     status, clear = slot.status, slot.clearance
-    if clear is not None and isinstance(status, NOT_BEGUN | AT_WORK):
+    if clear is not None and isinstance(status, NOT_BEGUN | AT_WORK | Delegated):
         # also one that no human has given: it may say that a human has changed the call
         status, clear = AwaitingPolicy() if isinstance(status, NOT_BEGUN) else status, None
     elif isinstance(status, AwaitingDecision):
@@ -265,16 +270,18 @@ def _prove(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at
         }
         # RULE: what a question takes is what the rules of today say, whatever is answered
         status = evolve(status, votes=tuple(sure.values()), is_stale=True)
-    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
+    return evolve(slot, status=status, clearance=clear)
 
 
 def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
     match slot.status:
         case Ready() | Running() | BackingOff() | Unknown():
             return move(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
+        case Delegated() if slot.call.tool_name in spec.guards:
+            return suspend(slot)
         case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
             clear = evolve(slot.clearance, is_unjudged=False, answer=None)
-            return Slot(slot.ref, slot.call, slot.status, clear, slot.spends, slot.was_begun)
+            return evolve(slot, clearance=clear)
         case _:
             return slot
 
@@ -284,18 +291,17 @@ def _rebind(slot: Slot, copy: Run[Any], was: str, new: str) -> Slot:
     status, clear = slot.status, slot.clearance
     if clear is not None and clear.binding.run == was:
         clear = evolve(clear, binding=evolve(clear.binding, run=new))
-    match status:
-        case Delegated(name, inner):
-            names = inner_name(copy.id, slot.ref), inner_name(copy.nonce, slot.ref)
-            status = Delegated(name, rebind(inner, *names))
-        case AwaitingDecision(digest, after=after, binding=binding, again=again):
-            moves = digest == digest_of(copy, slot, binding, after, again) and binding.run == was
-            binding = evolve(binding, run=new) if moves else binding
-            digest = digest_of(copy, slot, binding, after, again) if moves else ""
-            status = evolve(status, digest=digest, binding=binding, votes=())
-        case _:
-            pass
-    return Slot(slot.ref, slot.call, status, clear, slot.spends, slot.was_begun)
+    if isinstance(status, AwaitingDecision):
+        after, binding, again = status.after, status.binding, status.again
+        moves = status.digest == digest_of(copy, slot, binding, after, again) and binding.run == was
+        binding = evolve(binding, run=new) if moves else binding
+        digest = digest_of(copy, slot, binding, after, again) if moves else ""
+        status = evolve(status, digest=digest, binding=binding, votes=())
+    slot = evolve(slot, status=status, clearance=clear)
+    if (agent := agent_at(slot)) is None:
+        return slot
+    names = inner_name(copy.id, slot.ref), inner_name(copy.nonce, slot.ref)
+    return with_agent(slot, Delegated(agent.tool_name, rebind(agent.run, *names)))
 
 
 def _resolve_unknown(  # noqa: PLR0917 - what is known of it

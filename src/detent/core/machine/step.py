@@ -12,9 +12,10 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage, labels_of
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.calls import after_fault, after_tick, give_up, held_by
+from detent.core.machine.calls import after_fault, after_tick, give_up
 from detent.core.machine.delegation import (
     TASK,
+    as_far_as,
     begins_none,
     call_status,
     inner_name,
@@ -46,6 +47,7 @@ from detent.core.machine.turns import (
     spoken_to,
 )
 from detent.core.run.approval import NOTHING
+from detent.core.run.attempts import held_by
 from detent.core.run.events import (
     AnswerRejected,
     CallRewritten,
@@ -73,7 +75,6 @@ from detent.core.run.run import (
     NO_OPTIONS,
     Acting,
     AwaitingPolicy,
-    Delegated,
     Done,
     Faulted,
     Pausing,
@@ -86,6 +87,7 @@ from detent.core.run.run import (
     Succeeded,
     Thinking,
     Unknown,
+    agent_at,
     charge,
     evolve,
     has_no_answer,
@@ -243,7 +245,8 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
     if isinstance(tool, Delegate):
         if limit := spec.limits.spent_inside(run.usage, run.cost, run.calls):
             return with_slot(run, give_up(slot, Exhausted(limit)))
-        return with_slot(run, move(slot, _delegate(spec, run, slot, event.at)))
+        status = _delegate(spec, run, slot, event.at)
+        return with_slot(run, attrs.evolve(slot, status=status, suspended=None))
     return with_slot(run, move(slot, Running(event.attempt, end_of(event.at, tool.timeout_s))))
 
 
@@ -287,7 +290,9 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
 
 
 def _delegate(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) -> Status:
-    """The run of an agent that begins to work on a call."""
+    """The run of an agent that begins to work on a call, or goes on with it."""
+    if slot.suspended is not None:
+        return call_status(spec, run, slot, slot.suspended.run)
     invocation = invocation_of(spec, run, slot)
     try:
         arguments = invocation.arguments()
@@ -310,11 +315,11 @@ def _on_happened_inside(
     spec: AgentSpec[S], run: Run[S], event: HappenedInside, around: Around | None
 ) -> Run[S]:
     slot = slot_at(run, event.ref)
-    if slot is None or not isinstance(slot.status, Delegated):
+    if slot is None or (at := agent_at(slot)) is None:
         return run
-    if slot.status.tool_name != event.tool_name:
+    if at.tool_name != event.tool_name:
         raise UnknownEffectError(f"run {run.id} has no agent {event.tool_name!r} on {event.ref}")
-    agent, before = spec.agents[event.tool_name], slot.status.run
+    agent, before = spec.agents[event.tool_name], at.run
     outermost, names = around or (run, ())
     inside = _after(agent, before, event.event, (outermost, (*names, event.tool_name)))
     after = settle(agent, inside)
@@ -330,10 +335,10 @@ def _on_happened_inside(
         run = evolve(run, decisions=(*run.decisions, *records))
     limit = spec.limits.spent_inside(run.usage, run.cost, run.calls)
     if limit is None:
-        return with_slot(run, move(slot, call_status(spec, run, slot, after)))
+        return with_slot(run, as_far_as(spec, run, slot, after))
     if limit == "max_tool_calls" and after.outcome is None:
         cut = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
         run, after = charge(run, after.spent, cut.spent), cut
     after = stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
-    run = with_slot(run, move(slot, call_status(spec, run, slot, after)))
+    run = with_slot(run, as_far_as(spec, run, slot, after))
     return begins_none(spec, run, limit)

@@ -18,8 +18,9 @@ from detent.core.chat.messages import (
 )
 from detent.core.chat.replies import ChatReply
 from detent.core.errors import OutputError, StateError, UnknownEffectError
-from detent.core.machine.calls import give_up, held_by
+from detent.core.machine.calls import give_up
 from detent.core.run.approval import NOTHING
+from detent.core.run.attempts import held_by
 from detent.core.run.events import Attempted, MessageReceived, ModelFailed, ToolRaised
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.run.output_type import AnswerType

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from attrs import evolve
 
-from detent.core.run.approval import NOTHING, once
-from detent.core.run.run import AwaitingDecision, Slot, Status, Unknown
+from detent.core.run.approval import NOTHING, Amounts, once
+from detent.core.run.run import (
+    THINKING,
+    AwaitingDecision,
+    AwaitingPolicy,
+    Delegated,
+    Run,
+    Slot,
+    Status,
+    Unknown,
+    agent_at,
+    charge,
+    move,
+    with_slot,
+)
+from detent.core.state.typevars import S
+from detent.core.values.frozen import FrozenDict
 
 
 def has_been_tried(slot: Slot) -> bool:
@@ -13,15 +30,61 @@ def has_been_tried(slot: Slot) -> bool:
 
     RULE: nobody is told of such a call that it was not run: a payment would be made once more.
     """
-    return slot.was_begun or isinstance(slot.status, Unknown)
+    return slot.was_begun or slot.suspended is not None or isinstance(slot.status, Unknown)
+
+
+def is_idle(slot: Slot) -> bool:
+    """Whether an agent has been given a call, and has come to nothing yet."""
+    status = slot.status
+    return isinstance(status, Delegated) and (status.run.turn, status.run.phase) == (1, THINKING)
+
+
+def suspend(slot: Slot) -> Slot:
+    """The slot of a call that must be judged again. An agent at work on it waits meanwhile.
+
+    RULE: what it has done is not done again. One that has come to nothing yet begins anew.
+    """
+    if not isinstance(slot.status, Delegated):
+        return slot
+    waits = None if is_idle(slot) else slot.status
+    return evolve(slot, status=AwaitingPolicy(), suspended=waits)
+
+
+def held_by(slots: Sequence[Slot]) -> Iterator[Amounts]:
+    """What calls take of budgets that wait for a human, also in agents inside: none has begun it.
+
+    RULE: of a call that may have begun before, what it takes `once` stays taken. A call that is
+    ready may just be begun, whether or not that is written, and gives nothing back.
+    """
+    for slot in slots:
+        if (agent := agent_at(slot)) is not None:
+            yield from held_by(agent.run.slots)
+        elif isinstance(slot.status, AwaitingDecision):
+            spent = once(slot.spends) if has_been_tried(slot) else NOTHING
+            yield FrozenDict({k: x for k, x in slot.spends.items() if k not in spent})
+
+
+def with_spending(run: Run[S], slot: Slot) -> Run[S]:
+    """The run with a call that has not begun: what it spends comes in place of what it did.
+
+    Where an agent that has waited goes with it, what that agent's calls have held is given back.
+    """
+    was = run.slots[slot.ref.place]
+    run = charge(run, was.spends, slot.spends)
+    if agent_at(was) is not None and agent_at(slot) is None:
+        for amounts in held_by([was]):
+            run = charge(run, amounts, NOTHING)
+    return with_slot(run, slot)
 
 
 def refund(slot: Slot, status: Status) -> Slot:
     """The slot with another status, of a call that takes nothing until it is judged anew.
 
     RULE: what it has taken, as it has not begun, is given back by `with_spending`; but not what it
-    takes `once`, where an attempt has taken that.
+    takes `once`, where an attempt has taken that. A call on which an agent was at work has begun.
     """
+    if slot.suspended is not None:
+        return move(slot, status)
     spends = once(slot.spends) if has_been_tried(slot) else NOTHING
     return Slot(slot.ref, slot.call, status, slot.clearance, spends, slot.was_begun)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, get_args
 
+from attrs import evolve as evolve_any
 from attrs import field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
@@ -170,7 +171,8 @@ class Slot:
     """One tool call and its status.
 
     `clearance` is what has let it run, where a policy stands, `spends` what it takes of budgets,
-    and `was_begun` that an attempt before may have carried it out.
+    and `was_begun` that an attempt before may have carried it out. `suspended` is the agent that
+    was at work on it, and goes on once the call, which must be judged again, is let run.
     """
 
     ref: CallRef
@@ -179,11 +181,25 @@ class Slot:
     clearance: Clearance | None = None
     spends: Amounts = NOTHING
     was_begun: bool = False
+    suspended: Delegated | None = None
 
 
 def move(slot: Slot, status: Status) -> Slot:
-    """The slot with another status."""
-    return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends, slot.was_begun)
+    """The slot with another status. An agent that waits goes with a call that has its answer."""
+    waits = slot.suspended
+    if waits is not None and type(status) not in OPEN:
+        waits = None
+    return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends, slot.was_begun, waits)
+
+
+def agent_at(slot: Slot) -> Delegated | None:
+    """The agent that is at work on a call, also while it waits for the call to be judged again."""
+    return slot.status if isinstance(slot.status, Delegated) else slot.suspended
+
+
+def with_agent(slot: Slot, agent: Delegated) -> Slot:
+    """The slot with its agent as far as that has come."""
+    return move(slot, agent) if slot.suspended is None else evolve_any(slot, suspended=agent)
 
 
 OPEN: frozenset[type] = frozenset(get_args(Open))
@@ -352,11 +368,6 @@ def with_slot(run: Run[S], slot: Slot) -> Run[S]:
     phase = run.phase
     assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
     return evolve(run, phase=Acting(phase.reply, replace_slot(phase.slots, slot)))
-
-
-def with_spending(run: Run[S], slot: Slot) -> Run[S]:
-    """The run with a call that has not begun: what it spends comes in place of what it did."""
-    return with_slot(charge(run, run.slots[slot.ref.place].spends, slot.spends), slot)
 
 
 def with_slots(run: Run[S], slots: Sequence[Slot]) -> Run[S]:

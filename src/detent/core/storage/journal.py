@@ -24,6 +24,7 @@ from detent.core.run.run import (
     Done,
     Run,
     Slot,
+    agent_at,
     has_no_answer,
     is_settled,
 )
@@ -157,8 +158,8 @@ def progress_mark(run: Run[Any]) -> str:
     mark = f"{run.turn} {type(phase).__name__} {len(conversation_in(run.state))}"
     for slot in phase.slots if isinstance(phase, Acting) else ():
         mark += f" {type(slot.status).__name__}"
-        if isinstance(slot.status, Delegated):
-            mark += f"({progress_mark(slot.status.run)})"
+        if (agent := agent_at(slot)) is not None:
+            mark += f"({progress_mark(agent.run)})"
     return f"{mark} {len(run.unread)} unread" if run.unread else mark
 
 
@@ -176,9 +177,9 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
         "state": {name: key.type_name for name, key in fields.items()},
     }
     inner = {
-        str(slot.ref.place): fingerprint(spec.agents[slot.status.tool_name], slot.status.run)
+        str(slot.ref.place): fingerprint(spec.agents[agent.tool_name], agent.run)
         for slot in slots
-        if isinstance(slot.status, Delegated)
+        if (agent := agent_at(slot)) is not None
     }
     return traits | ({"agents": inner} if inner else {})
 
@@ -224,11 +225,12 @@ def _mismatches_inside(
     spec: AgentSpec[Any], agent: Mapping[str, Any], run: Mapping[str, Any], slots: Sequence[Slot]
 ) -> Iterator[str]:
     for place, slot in enumerate(slots):
-        if not isinstance(slot.status, Delegated) or slot.status.tool_name not in spec.agents:
+        if (at := agent_at(slot)) is None or at.tool_name not in spec.agents:
             continue
-        name, inner = slot.status.tool_name, slot.status.run
+        name, inner = at.tool_name, at.run
         was = agent.get("agents", {}).get(str(slot.ref.place))
-        match run["phase"]["slots"][place]["status"]["run"]:
+        stored = run["phase"]["slots"][place]
+        match stored["status" if slot.suspended is None else "suspended"]["run"]:
             case {"state": {"data": Mapping()}} as data if is_fingerprint(was):
                 faults = mismatches(spec.agents[name], was, data, inner.slots)
                 yield from (f"agent {name!r}: {fault}" for fault in faults)

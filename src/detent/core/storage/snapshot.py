@@ -26,12 +26,12 @@ from detent.core.machine.delegation import runs_in
 from detent.core.run.effects import Effect, EffectKey
 from detent.core.run.run import (
     Acting,
-    Delegated,
     Phase,
     Run,
     RunOptions,
     Slot,
     Thinking,
+    agent_at,
     is_settled,
 )
 from detent.core.run.spec import AgentSpec
@@ -330,9 +330,9 @@ def _call_lines(
         kind, reason = type(slot.status).__name__, getattr(slot.status, "reason", "")
         status = STATUS_WORDS.get(kind, kind.lower()) + (f" ({reason})" if reason else "")
         yield f"{margin}{slot.call.tool_name}({arguments}): {status}"
-        if isinstance(slot.status, Delegated):
+        if (at := agent_at(slot)) is not None:
             inner = agent.get("agents", {}).get(str(slot.ref.place), {})
-            yield from _call_lines(slot.status.run.slots, inner, f"{margin}  ")
+            yield from _call_lines(at.run.slots, inner, f"{margin}  ")
 
 
 def masked_call(call: ToolCall, agent: Mapping[str, Any]) -> ToolCall:

@@ -22,11 +22,12 @@ from detent.adapters.testing.simulation.trace import (
 from detent.approvals import Allow, Answers, Ask, Deny, Modified, Rejected, Verdict
 from detent.core.run.approval import Scope
 from detent.core.run.effects import Judge
-from detent.core.run.run import AwaitingDecision, Running, Slot
+from detent.core.run.run import AwaitingDecision, Delegated, Running, Slot
 from detent.core.tools.tool import by_name
 from detent.journals import Entry
 from detent.machine import (
     Acting,
+    AgentRef,
     AgentSpec,
     AskHuman,
     CallRef,
@@ -39,6 +40,7 @@ from detent.machine import (
     start,
 )
 from detent.models import ChatReply
+from tests.core.asking import agent_tool
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 PAY, SEND = (Tool(name, f"to {name}", NUMBER, print) for name in ("pay", "send"))
@@ -222,3 +224,18 @@ def test_a_question_that_is_put_again_is_another_one() -> None:
     assert not found(*trace)
     assert found(*trace, put(crashed), begun(0, 3.0, 1), ran(ONE, attempt=2))
     assert found(*trace, put(crashed), begun(1, 3.0, 1), ran(OTHER, 1, 2))
+
+
+def test_a_fork_has_no_agent_run_a_tool_by_a_yes_from_before() -> None:
+    """Its call is another run's, and nobody has said anything of it there."""
+    spec = evolve(SPEC, tools=by_name([agent_tool(evolve(SPEC, policies=FrozenDict()))]))
+    one = ToolCall("ask", {"task": "pay"}, "c0")
+    at_work = Slot(FIRST, one, Delegated("ask", START))
+    said = ChatMessage.from_assistant(tool_calls=[one])
+    run = evolve(START, phase=Acting(ChatReply(said, "tool_calls"), (at_work,)))
+    paid = ran(call(0))
+    inside = evolve(paid, effect=evolve(paid.effect, path=(AgentRef(1, 0, "ask"),)))
+
+    (why,) = nothing_guarded_runs_unapproved(spec, (Opened(1, (), run, run), inside))
+
+    assert "an agent ran" in why

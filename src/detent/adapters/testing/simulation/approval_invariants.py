@@ -51,6 +51,9 @@ def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Itera
             case Performed(_, effect):
                 if why := approvals.lack((effect.path, effect.ref), effect.call, effect.attempt):
                     yield f"call {effect.ref} ran as {effect.call}: {why}"
+                for place, call, attempt in approvals.around(effect.path):
+                    if why := approvals.lack(place, call, attempt):
+                        yield f"an agent ran {effect.call} at work on {call}: {why}"
             case _:
                 approvals.take(happening)
 
@@ -62,8 +65,8 @@ _Word: TypeAlias = tuple[Ruled | None, AwaitingDecision | None, list[Said]]
 class _Call:
     """What is known of a call: what its policy said last, what is asked, and what was said of it.
 
-    `began` is when its last attempt did, `revoked` what had been taken back until then. `former` is
-    what had been said before it was asked what a crash has left.
+    `call` is what it is, `began` is when its last attempt did, `revoked` what had been taken back
+    until then. `former` is what had been said before it was asked what a crash has left.
     """
 
     ruled: Ruled | None = None
@@ -74,6 +77,7 @@ class _Call:
     revoked: frozenset[Place] = frozenset()
     attempt: int = 1
     former: _Word | None = None
+    call: ToolCall | None = None
 
 
 class _Approvals:
@@ -138,6 +142,7 @@ class _Approvals:
         """The questions that are open now: of one that is put, nobody has said anything yet."""
         for path, slot in slots_in(run):
             known, status = self.call((path, slot.ref)), slot.status
+            known.call = slot.call
             if not isinstance(status, AwaitingDecision):
                 known.is_open = False
                 continue
@@ -149,6 +154,14 @@ class _Approvals:
                 if status.after:
                     known.ruled = None  # no policy has said anything of what is to come
             known.is_open = True
+
+    def around(self, path: Path) -> Iterator[tuple[Place, ToolCall, int]]:
+        """The calls that the agents at `path` work on, each with its attempt."""
+        for depth, agent in enumerate(path):
+            place = path[:depth], agent.ref
+            known = self.call(place)
+            if known.call is not None:
+                yield place, known.call, known.attempt
 
     def lack(self, place: Place, call: ToolCall, attempt: int) -> str:
         """Why a call may not run; "" if it may."""

@@ -43,6 +43,7 @@ from detent.core.run.run import (
     is_settled,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.values.frozen import FrozenDict
 
 
 @everywhere
@@ -178,14 +179,18 @@ def _heeds(event: object, slot: Slot) -> bool:
 
 
 def each_call_has_a_key_of_its_own(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """Whoever does the work can tell calls apart, and sees one call under one key only."""
+    """Whoever does the work can tell calls apart, and sees one call under one key only.
+
+    With other arguments, which a human has given it, it is another one.
+    """
     calls: dict[str, tuple[Path, CallRef]] = {}
-    keys: dict[tuple[Path, CallRef], str] = {}
+    keys: dict[tuple[Path, CallRef, FrozenDict[str, object]], str] = {}
     for happening in trace:
         if isinstance(happening, Performed):
             effect = happening.effect
             key, place = effect.idempotency_key, (effect.path, effect.ref)
-            of, was = calls.setdefault(key, place), keys.setdefault(place, key)
+            of = calls.setdefault(key, place)
+            was = keys.setdefault((*place, effect.call.arguments), key)
             if (of, was) != (place, key):
                 yield f"call {place} ran as {key!r}, which is {of}; it was {was!r}"
 
