@@ -26,7 +26,6 @@ from detent.adapters.stories.statuses import (
     WAITS,
 )
 from detent.core.tools.masking import MASK, masked
-from detent.core.tools.redaction import without_secrets
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.ports.journal import Entry, with_data
 
@@ -42,7 +41,6 @@ class Call:
         trouble: why nobody knows whether its last attempt was carried out; "" where that is known.
         said: what people and policies have said of it, in order.
         inside: the run of the agent that works on it.
-        secrets: those of its arguments that nobody is shown: its result does not repeat them.
     """
 
     turn: int
@@ -62,7 +60,6 @@ class Call:
     result: str = ""
     said: list[str] = field(factory=list)
     inside: Story | None = None
-    secrets: dict[str, Any] = field(factory=dict, repr=False, eq=False)
 
     @property
     def why(self) -> str:
@@ -313,13 +310,14 @@ def _decided(call: Call, at: float, data: Json) -> None:
     if word == "changed":
         secret = [name for name, value in call.arguments.items() if value == MASK]
         call.arguments = masked(dict(object_of(decision.get("arguments"))), secret)
-    if status := {"rejected": "refused", "answered": "answered"}.get(word):
-        _settle(call, at, status, str(more or ""))
+    if word == "rejected":
+        _settle(call, at, "refused", str(more or ""))
+    if word == "answered":
+        _settle(call, at, "answered", str(more or ""))
 
 
 def _settle(call: Call, at: float, status: str, result: str) -> None:
-    call.status, call.ended_at = status, at
-    call.result = without_secrets(result, call.secrets, call.secrets)
+    call.status, call.ended_at, call.result = status, at, result
 
 
 def _mark(story: Story, at: float, mark: str, *, is_reply: bool = False) -> None:
@@ -381,11 +379,9 @@ def _turn(story: Story, number: int, at: float) -> Turn:
 
 
 def _call_of(turn: Turn, place: int, data: Json) -> Call:
-    given, secret = dict(object_of(data.get("arguments"))), list_of(data.get("secret"))
-    arguments = masked(given, secret)
+    arguments = masked(dict(object_of(data.get("arguments"))), list_of(data.get("secret")))
     name, call_id = str(data.get("tool_name", "")), data.get("id")
     call = Call(turn.number, place, name, arguments, call_id)
-    call.secrets = {name: given[name] for name in secret if name in given}
     turn.calls.append(call)
     return call
 
@@ -393,8 +389,11 @@ def _call_of(turn: Turn, place: int, data: Json) -> Call:
 def _call(story: Story, ref: object) -> Call | None:
     match ref:
         case [int(number), int(place)]:
-            turns = [turn for turn in story.turns if turn.number == number]
-            found = turns[-1].calls if turns else []
+            turn = next(
+                (candidate for candidate in reversed(story.turns) if candidate.number == number),
+                None,
+            )
+            found = turn.calls if turn else []
             return found[place] if 0 <= place < len(found) else None
         case _:
             return None
