@@ -80,7 +80,7 @@ def test_one_budget_is_never_exceeded_over_two_tools() -> None:
 def test_what_counts_for_each_tool_is_refuted() -> None:
     """By the two of them in one reply."""
     with pytest.raises(Refuted, match="makes 110 in all, and nobody has approved that"):
-        proved(in_its_own_run, wire)
+        proved(in_its_own_run, wire, exact=True)
     with pytest.raises(Refuted, match="makes 120 in all"):
         proved(NeverAskPolicy())
 
@@ -88,7 +88,7 @@ def test_what_counts_for_each_tool_is_refuted() -> None:
 def test_what_counts_for_each_run_is_refuted() -> None:
     """By an agent inside that pays what the one around it has paid already."""
     with pytest.raises(Refuted, match="makes 120 in all"):
-        proved(in_its_own_run, payer(in_its_own_run))
+        proved(in_its_own_run, payer(in_its_own_run), exact=True)
 
 
 def test_one_budget_is_never_exceeded_by_agents_inside() -> None:
