@@ -11,7 +11,6 @@ from detent import (
     AgentResult,
     BreakpointException,
     ChatMessage,
-    IdempotencyKey,
     State,
     Tool,
     ToolCall,
@@ -155,12 +154,12 @@ def test_an_exception_has_all_that_it_takes_to_go_on() -> None:
 
 def test_every_effect_is_told() -> None:
     """In words that a person understands."""
-    call, ref, key = ToolCall("pay", {"n": 1}, "a"), CallRef(1, 0), IdempotencyKey("k")
+    call, ref = ToolCall("pay", {"n": 1}, "a"), CallRef(1, 0)
     tool = TOOLS["pay"]
     effects: list[Effect] = [
         Judge(ref, call, tool, lambda call, tool, run: Ask(), START),
         AskHuman(ref, call, tool, "digest", "it costs money"),
-        Reconcile(ref, 1, call, tool, START.state, key),
+        Reconcile(ref, 1, call, tool, START.state),
         WaitUntil(ref, 1, "pause", 9.5),
     ]
 

@@ -6,7 +6,7 @@ from attrs import evolve
 
 from detent import ChatMessage, Confirmed, IdempotencyKey, Limits, OutputType, State, Tool, ToolCall
 from detent.approvals import Ask, judge
-from detent.core.machine.due import call_key
+from detent.core.machine.due import call_name
 from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.tool import by_name
 from detent.machine import (
@@ -119,9 +119,11 @@ def test_a_lookup_has_all_that_it_takes() -> None:
     (lookup,) = due(spec, run)
 
     assert isinstance(lookup, Reconcile)
-    key = lookup.idempotency_key
-    assert lookup == Reconcile(CallRef(1, 0), 1, call, look, run.state, key)
-    assert isinstance(key, IdempotencyKey)
+    name = call_name(run, run.slots[0], look)
+    assert lookup == Reconcile(CallRef(1, 0), 1, call, look, run.state, name)
+    assert lookup.idempotency_key == name.key
+    assert isinstance(name.key, IdempotencyKey)
+    assert evolve(lookup, name=None).idempotency_key == ""
 
 
 def test_a_key_names_the_run_the_call_and_its_arguments() -> None:
@@ -130,10 +132,10 @@ def test_a_key_names_the_run_the_call_and_its_arguments() -> None:
     run = calling("pay")
     (slot,) = run.slots
     other_call = evolve(slot, call=evolve(slot.call, arguments=FrozenDict({"n": 2})))
-    keys = {call_key(run, slot, tool), call_key(run, other_call, tool)}
-    keys.add(call_key(evolve_run(run, nonce="another"), slot, tool))
+    keys = {call_name(run, slot, tool).key, call_name(run, other_call, tool).key}
+    keys.add(call_name(evolve_run(run, nonce="another"), slot, tool).key)
 
-    assert call_key(run, evolve(slot), tool) in keys
+    assert call_name(run, evolve(slot), tool).key in keys
     assert len(keys) == 3
     assert all(key.startswith("r/1/0/") for key in keys)
 

@@ -53,7 +53,7 @@ from detent.core.run.events import (
     ToolRaised,
     ToolReturned,
 )
-from detent.core.tools.idempotency import NeverRan
+from detent.core.tools.idempotency import NO_KEY, NeverRan
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.masking import with_secrets_marked
 from detent.core.tools.result import ToolFault
@@ -342,7 +342,8 @@ class EffectPerformer:
 
 def _invocation(effect: RunTool | Reconcile, lease: Lease | None = None) -> Invocation:
     epoch = 0 if lease is None else lease.claim.epoch
-    return Invocation(effect.tool, effect.call, effect.state, effect.idempotency_key, epoch)
+    key = effect.idempotency_key if effect.tool.signature.keys else NO_KEY
+    return Invocation(effect.tool, effect.call, effect.state, key, epoch)
 
 
 def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:

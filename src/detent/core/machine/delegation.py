@@ -7,7 +7,7 @@ from typing import Any
 
 from detent.core.errors import DetentError, OutputError
 from detent.core.machine.calls import give_up
-from detent.core.machine.due import call_key
+from detent.core.machine.due import call_name
 from detent.core.machine.turns import cut_short, output_of, settle
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Exhausted, Failed, Finished
@@ -30,6 +30,7 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
+from detent.core.tools.idempotency import NO_KEY
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.result import ToolFault
 from detent.core.values.frozen import FrozenDict
@@ -106,7 +107,8 @@ def inner_name(name: str, ref: CallRef) -> str:
 def invocation_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Invocation:
     """The call of an agent's tool, for what it gives to the agent and what comes of it."""
     tool = spec.tools[slot.call.tool_name]
-    return Invocation(tool, slot.call, run.state, call_key(run, slot, tool))
+    key = call_name(run, slot, tool).key if tool.signature.keys else NO_KEY
+    return Invocation(tool, slot.call, run.state, key)
 
 
 def call_status(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]) -> Status:

@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCall
-from detent.core.machine.binding import arguments_digest, as_unjudged, unfit
+from detent.core.machine.binding import as_unjudged, unfit
 from detent.core.run.approval import Ask, Binding, Verdict
 from detent.core.run.effects import (
     AskHuman,
     AskModel,
+    CallName,
     Effect,
     Judge,
     Policy,
@@ -43,10 +44,8 @@ from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
-from detent.core.tools.idempotency import IdempotencyKey
 from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict
 
 Inner: TypeAlias = dict[CallRef, tuple[Effect, ...]]
@@ -239,8 +238,8 @@ def _attempts(
     for slot in slots:
         if isinstance(status := slot.status, kinds):
             tool = spec.tools[slot.call.tool_name]
-            key = call_key(run, slot, tool)
-            effects.append(make(slot.ref, status.attempt, slot.call, tool, run.state, key))
+            name = call_name(run, slot, tool)
+            effects.append(make(slot.ref, status.attempt, slot.call, tool, run.state, name))
     return effects
 
 
@@ -295,14 +294,9 @@ def _agent_effects(slot: Slot, effects: Iterable[Effect], *, is_at_work: bool) -
                 yield evolve(effect, path=(agent, *effect.path))
 
 
-def call_key(run: Run[Any], slot: Slot, tool: Tool) -> IdempotencyKey:
-    """By what the world can tell this call from all others: it is the same for each attempt.
-
-    RULE: it is another one in a run of the same id elsewhere, and for other arguments: whoever does
-    one key once does not take what was approved for what they have done before.
-    """
-    digest = hash_of(run.nonce, arguments_digest(slot.call, tool))
-    return IdempotencyKey(f"{run.id}/{slot.ref.turn}/{slot.ref.place}/{digest[:32]}")
+def call_name(run: Run[Any], slot: Slot, tool: Tool) -> CallName:
+    """What a call of a run is called in the world."""
+    return CallName(run.id, run.nonce, slot.ref, slot.call, tool)
 
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:

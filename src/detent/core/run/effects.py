@@ -20,9 +20,11 @@ from detent.core.run.events import HumanDecided, ModelReplied, ToolReturned
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import Run
 from detent.core.state.state import BaseState
+from detent.core.tools.defaults import with_defaults
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
 from detent.core.tools.result import result_of
 from detent.core.tools.tool import Tool, ToolSpec
+from detent.core.tools.version import hash_of
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import EMPTY, FrozenDict
 
@@ -114,6 +116,28 @@ class AskModel:
 
 @fast_init
 @frozen
+class CallName:
+    """What a call is called in the world, by `key`; it is made where somebody wants it."""
+
+    run_id: str
+    nonce: str
+    ref: CallRef
+    call: ToolCall
+    tool: Tool
+
+    @property
+    def key(self) -> IdempotencyKey:
+        """By what the world can tell this call from all others: it is the same for each attempt.
+
+        RULE: it is another one in a run of the same id elsewhere, and for other arguments: whoever
+        does one key once does not take what was approved for what they have done before.
+        """
+        digest = hash_of(self.nonce, with_defaults(self.call, self.tool))
+        return IdempotencyKey(f"{self.run_id}/{self.ref.turn}/{self.ref.place}/{digest[:32]}")
+
+
+@fast_init
+@frozen
 class RunTool:
     """Run a tool with the model's (or the human's) arguments; `state` fills what is wired to it."""
 
@@ -122,8 +146,13 @@ class RunTool:
     call: ToolCall
     tool: Tool
     state: BaseState = field(repr=False)
-    idempotency_key: IdempotencyKey = NO_KEY
+    name: CallName | None = field(default=None, repr=False)
     path: Path = ()
+
+    @property
+    def idempotency_key(self) -> IdempotencyKey:
+        """The key of the call, as the run has it, whatever hooks have made of it."""
+        return NO_KEY if self.name is None else self.name.key
 
     def _key(self) -> EffectKey:
         return _new_key(("tool", *self.ref, self.attempt, self.path))
@@ -163,9 +192,14 @@ class Reconcile(_OfCall):
     call: ToolCall
     tool: Tool
     state: BaseState = field(repr=False)
-    idempotency_key: IdempotencyKey = NO_KEY
+    name: CallName | None = field(default=None, repr=False)
     path: Path = ()
     kind = "reconcile"
+
+    @property
+    def idempotency_key(self) -> IdempotencyKey:
+        """The key of the call, as the run has it."""
+        return NO_KEY if self.name is None else self.name.key
 
 
 @frozen
