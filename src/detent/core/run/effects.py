@@ -102,9 +102,11 @@ class AskModel:
         Nothing where none is secret. Under "*" are those of calls of what is no tool: a model that
         has misspelled the name of one has its secrets in its arguments.
         """
-        masked = {tool.name: tool.masked for tool in (*self.known, *self.tools)}
-        every = frozenset[str]().union(*masked.values())
-        return {**masked, "*": every} if every else {}
+        tools = (*self.known, *self.tools)
+        if not any(tool.masked for tool in tools):
+            return {}
+        masked = {tool.name: tool.masked for tool in tools}
+        return {**masked, "*": frozenset[str]().union(*masked.values())}
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""
