@@ -26,6 +26,7 @@ from detent import (
     IdempotencyKey,
     MemoryJournal,
     NeverAskPolicy,
+    Runs,
     ScriptedChatGenerator,
     State,
     ToolCall,
@@ -35,6 +36,7 @@ from detent.approvals import (
     ApproverKey,
     ApproverKeys,
     Approvers,
+    AskOverBudget,
     CallRule,
     DecisionRefusedError,
     PendingCall,
@@ -447,3 +449,60 @@ def test_a_call_that_is_run_again_after_a_crash_has_the_same_key() -> None:
     first, second = till.keys
     assert first == second
     assert [*till.charges.values()] == [900]
+
+
+def test_the_key_of_a_call_is_none_of_the_defaults_of_its_code() -> None:
+    """They may be others in the process that goes on: by a clock, or in another release."""
+    keys: list[str] = []
+
+    def agent(journal: MemoryJournal, day: str, *script: Any) -> Agent[Any]:
+        @tool(on_unknown="rerun")
+        def book(amount: int, key: IdempotencyKey, day: str = day) -> str:
+            """Book it."""
+            keys.append(key)
+            if len(keys) == 1:
+                raise KeyboardInterrupt
+            return "booked"
+
+        return Agent(chat_generator=ScriptedChatGenerator(*script), tools=[book], journal=journal)
+
+    journal = MemoryJournal()
+    with pytest.raises(KeyboardInterrupt):
+        agent(journal, "monday", ToolCall("book", {"amount": 5})).run("go", run_id="r")
+    agent(journal, "tuesday", "Done.").resume("r")
+    first, second = keys
+    assert first == second
+
+
+@pytest.mark.parametrize("on_unknown", ["ask", "rerun"])
+def test_a_fork_does_not_forget_that_a_guarded_call_had_begun(on_unknown: Any) -> None:
+    """Its process died in it: a human is asked what that has done, or the budget has it twice."""
+    paid: list[int] = []
+
+    def agent(*script: Any) -> Agent[Any]:
+        @tool(on_unknown=on_unknown, labels=["bank"])
+        def pay(amount: int) -> str:
+            """Pay."""
+            paid.append(amount)
+            if len(paid) == 1:
+                raise KeyboardInterrupt
+            return "paid"
+
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*script),
+            tools=[pay],
+            journal=journal,
+            confirmation_strategies={"pay": AskOverBudget("amount", 100)},
+        )
+
+    journal = MemoryJournal()
+    with pytest.raises(KeyboardInterrupt):
+        agent(ToolCall("pay", {"amount": 60})).run("go", run_id="r")
+    forked = agent("Done.")
+    snapshot = Runs(journal, forked.spec).fork("r")
+    with pytest.raises(HITLBreakpointException) as stopped:
+        forked.run(snapshot=snapshot)
+    (question,) = stopped.value.pending
+    assert bool(question.trouble) == (on_unknown == "ask")
+    assert stopped.value.result.run.labels == ("bank",)
+    assert paid == [60]

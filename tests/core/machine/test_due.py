@@ -119,7 +119,7 @@ def test_a_lookup_has_all_that_it_takes() -> None:
     (lookup,) = due(spec, run)
 
     assert isinstance(lookup, Reconcile)
-    name = call_name(run, run.slots[0], look)
+    name = call_name(run, run.slots[0])
     assert lookup == Reconcile(CallRef(1, 0), 1, call, look, run.state, name)
     assert lookup.idempotency_key == name.key
     assert isinstance(name.key, IdempotencyKey)
@@ -128,14 +128,13 @@ def test_a_lookup_has_all_that_it_takes() -> None:
 
 def test_a_key_names_the_run_the_call_and_its_arguments() -> None:
     """So what is approved is never taken for what was done in another run, or before a change."""
-    tool = SPEC.tools["pay"]
     run = calling("pay")
     (slot,) = run.slots
     other_call = evolve(slot, call=evolve(slot.call, arguments=FrozenDict({"n": 2})))
-    keys = {call_name(run, slot, tool).key, call_name(run, other_call, tool).key}
-    keys.add(call_name(evolve_run(run, nonce="another"), slot, tool).key)
+    keys = {call_name(run, slot).key, call_name(run, other_call).key}
+    keys.add(call_name(evolve_run(run, nonce="another"), slot).key)
 
-    assert call_name(run, evolve(slot), tool).key in keys
+    assert call_name(run, evolve(slot)).key in keys
     assert len(keys) == 3
     assert all(key.startswith("r/1/0/") for key in keys)
 

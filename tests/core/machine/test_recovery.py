@@ -18,7 +18,7 @@ from detent.core.machine.delegation import runs_in
 from detent.core.machine.recovery import rebind, without_clearances
 from detent.core.run.effects import Reconcile
 from detent.core.run.events import ModelFailed, Resumed, ToolLost, ToolNeverRan
-from detent.core.run.run import AwaitingPolicy
+from detent.core.run.run import AwaitingPolicy, Ready, with_slots
 from detent.core.tools.result import ToolFault
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import by_name
@@ -305,13 +305,21 @@ def test_what_is_remembered_for_some_arguments_goes_along_with_them() -> None:
     assert covers == [True, False]
 
 
-def test_only_guarded_calls_without_an_answer_are_judged_anew() -> None:
-    """The others are as they were; so are those of agents at work, each by its own rules."""
+def test_only_guarded_calls_that_have_not_begun_are_judged_anew() -> None:
+    """The others are as they were; so are those of agents at work, each by its own rules.
+
+    One that has begun may be done: it is not begun again as if nothing were known of it.
+    """
     spec, run = in_flight("ask")
     assert without_clearances(spec, run) == run
     guarded = evolve(spec, policies=FrozenDict({"*": AlwaysAskPolicy()}))
-    begun, settled = without_clearances(guarded, run).slots
-    assert (begun.status, settled) == (AwaitingPolicy(), run.slots[1])
+    assert without_clearances(guarded, run) == run
+    begun, settled = run.slots
+    ready = with_slots(run, [evolve(begun, status=Ready(1)), settled])
+    assert [slot.status for slot in without_clearances(guarded, ready).slots] == [
+        AwaitingPolicy(),
+        settled.status,
+    ]
 
 
 def test_what_a_human_has_made_of_a_call_counts_for_no_fork() -> None:

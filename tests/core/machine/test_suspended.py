@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from detent import ChatMessage, Confirmed, Modified, Rejected, State, Tool, ToolCall
+from detent import ChatMessage, Confirmed, Limits, Modified, Rejected, State, Tool, ToolCall
 from detent.approvals import Allow, Ask, Deny, judge
-from detent.core.machine.delegation import runs_in
+from detent.core.machine.delegation import begins_none, runs_in
 from detent.core.machine.recovery import rebind, without_clearances
 from detent.core.run.approval import Verdict
 from detent.core.run.run import AwaitingDecision, Ready, agent_at
@@ -177,6 +177,14 @@ def test_what_an_agent_has_taken_stays_taken_and_what_its_calls_held_is_given_ba
     no = decided(SPEC, run, Rejected("no"))
     assert no.spent == {"eur": 5.0}
     assert no.turn == 2
+
+
+def test_what_a_limit_ends_has_held_nothing() -> None:
+    """An agent that waits, and may go on too late, or not any more."""
+    spec = evolve(SPEC, limits=Limits(max_tool_calls=1))
+    run = decided(SPEC, forked(at_work()))
+    assert step(spec, run, ToolStarted(SLOT, 1)).spent == {"eur": 5.0}
+    assert begins_none(spec, run, "max_tool_calls").spent == {"eur": 5.0}
 
 
 def test_a_run_that_ends_says_that_the_agent_was_at_work() -> None:

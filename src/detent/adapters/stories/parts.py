@@ -206,8 +206,8 @@ class Story:
         """The calls that wait for a human, each with the agents around it."""
         found: list[tuple[tuple[str, ...], Call]] = []
         for call in self.calls:
-            if call.status == WAITS:
+            if call.status == WAITS:  # an agent that was at work on it waits for that as well
                 found.append((agents, call))
-            if call.inside is not None and call.ended_at is None:
+            elif call.inside is not None and call.ended_at is None:
                 found += call.inside.waiting((*agents, call.tool))
         return found

@@ -9,6 +9,7 @@ from detent.core.errors import DetentError, OutputError
 from detent.core.machine.calls import give_up
 from detent.core.machine.due import call_name
 from detent.core.machine.turns import cut_short, output_of, settle
+from detent.core.run.attempts import with_spending
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Exhausted, Failed, Finished
 from detent.core.run.refs import AgentRef, CallRef, Path
@@ -25,7 +26,6 @@ from detent.core.run.run import (
     move,
     with_agent,
     with_slot,
-    with_slots,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -107,7 +107,7 @@ def inner_name(name: str, ref: CallRef) -> str:
 def invocation_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Invocation:
     """The call of an agent's tool, for what it gives to the agent and what comes of it."""
     tool = spec.tools[slot.call.tool_name]
-    key = call_name(run, slot, tool).key if tool.signature.keys else NO_KEY
+    key = call_name(run, slot).key if tool.signature.keys else NO_KEY
     return Invocation(tool, slot.call, run.state, key)
 
 
@@ -176,7 +176,10 @@ def with_calls_inside(run: Run[S], before: Run[Any], now: Run[Any]) -> Run[S]:
 
 def begins_none(spec: AgentSpec[S], run: Run[S], limit: str) -> Run[S]:
     """The run, in which no agent begins any more, however deep: a limit around it is reached."""
-    return settle(spec, with_slots(run, [_unbegun(spec, run, slot, limit) for slot in run.slots]))
+    for slot in run.slots:
+        now, is_at_work = _unbegun(spec, run, slot, limit), isinstance(slot.status, Delegated)
+        run = with_slot(run, now) if is_at_work else with_spending(run, now)
+    return settle(spec, run)
 
 
 def _unbegun(spec: AgentSpec[S], run: Run[S], slot: Slot, limit: str) -> Slot:

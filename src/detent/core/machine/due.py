@@ -238,7 +238,7 @@ def _attempts(
     for slot in slots:
         if isinstance(status := slot.status, kinds):
             tool = spec.tools[slot.call.tool_name]
-            name = call_name(run, slot, tool)
+            name = call_name(run, slot)
             effects.append(make(slot.ref, status.attempt, slot.call, tool, run.state, name))
     return effects
 
@@ -294,9 +294,9 @@ def _agent_effects(slot: Slot, effects: Iterable[Effect], *, is_at_work: bool) -
                 yield evolve(effect, path=(agent, *effect.path))
 
 
-def call_name(run: Run[Any], slot: Slot, tool: Tool) -> CallName:
+def call_name(run: Run[Any], slot: Slot) -> CallName:
     """What a call of a run is called in the world."""
-    return CallName(run.id, run.nonce, slot.ref, slot.call, tool)
+    return CallName(run.id, run.nonce, slot.ref, slot.call)
 
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:

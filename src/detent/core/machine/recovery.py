@@ -275,9 +275,13 @@ def _prove(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at
 
 def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
     match slot.status:
-        case Ready() | Running() | BackingOff() | Unknown():
-            return move(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
-        case Delegated() if slot.call.tool_name in spec.guards:
+        case _ if slot.call.tool_name not in spec.guards:
+            return slot
+        case Ready() | BackingOff():
+            return move(slot, AwaitingPolicy())
+        case Running() | Unknown():  # RULE: what has begun may be done: a fork does not forget it
+            return evolve(slot, clearance=None)
+        case Delegated():
             return suspend(slot)
         case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
             clear = evolve(slot.clearance, is_unjudged=False, answer=None)

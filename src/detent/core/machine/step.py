@@ -47,7 +47,7 @@ from detent.core.machine.turns import (
     spoken_to,
 )
 from detent.core.run.approval import NOTHING
-from detent.core.run.attempts import held_by
+from detent.core.run.attempts import held_by, with_spending
 from detent.core.run.events import (
     AnswerRejected,
     CallRewritten,
@@ -244,7 +244,7 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
         return with_slot(run, move(slot, AwaitingPolicy()))  # confirmed in time, and too late now
     if isinstance(tool, Delegate):
         if limit := spec.limits.spent_inside(run.usage, run.cost, run.calls):
-            return with_slot(run, give_up(slot, Exhausted(limit)))
+            return with_spending(run, give_up(slot, Exhausted(limit)))
         status = _delegate(spec, run, slot, event.at)
         return with_slot(run, attrs.evolve(slot, status=status, suspended=None))
     return with_slot(run, move(slot, Running(event.attempt, end_of(event.at, tool.timeout_s))))

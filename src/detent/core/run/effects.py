@@ -20,7 +20,6 @@ from detent.core.run.events import HumanDecided, ModelReplied, ToolReturned
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import Run
 from detent.core.state.state import BaseState
-from detent.core.tools.defaults import with_defaults
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
 from detent.core.tools.result import result_of
 from detent.core.tools.tool import Tool, ToolSpec
@@ -125,16 +124,16 @@ class CallName:
     nonce: str
     ref: CallRef
     call: ToolCall
-    tool: Tool
 
     @property
     def key(self) -> IdempotencyKey:
         """By what the world can tell this call from all others: it is the same for each attempt.
 
         RULE: it is another one in a run of the same id elsewhere, and for other arguments: whoever
-        does one key once does not take what was approved for what they have done before.
+        does one key once does not take what was approved for what they have done before. Defaults
+        are left out: they are the code's, and may be others in the process that goes on.
         """
-        digest = hash_of(self.nonce, with_defaults(self.call, self.tool))
+        digest = hash_of(self.nonce, self.call.arguments)
         return IdempotencyKey(f"{self.run_id}/{self.ref.turn}/{self.ref.place}/{digest[:32]}")
 
 
