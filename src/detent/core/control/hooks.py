@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from detent.core.errors import DetentError
 from detent.core.run.effects import AskModel, Effect, RunTool
@@ -25,6 +25,7 @@ from detent.core.run.events import (
 from detent.core.run.outcomes import Finished
 from detent.core.run.run import Run
 from detent.core.run.spec import Delegate
+from detent.core.tools.invocation import without_hidden
 from detent.core.values.checks import of_kind
 
 ModelAnswer: TypeAlias = ModelReplied | ModelFailed
@@ -159,7 +160,8 @@ def _rewrite(effect: Any, new: RunTool, run: Run[Any]) -> RunTool | CallRewritte
             f"a hook may change the arguments of {effect.tool.name!r} only, as a policy stands for "
             "it: it has changed the tool or the state, which nobody was asked about"
         )
-    return new if new.call == effect.call else CallRewritten(new.ref, new.call)
+    call = without_hidden(new.call, new.tool)  # the state fills these in, whatever is said of them
+    return evolve(new, call=call) if call == effect.call else CallRewritten(new.ref, call)
 
 
 def _call(hook: Hook, *arguments: object) -> object:

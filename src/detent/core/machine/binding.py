@@ -18,12 +18,14 @@ from detent.core.run.approval import (
     SCOPES,
     Ask,
     Binding,
+    Confirmed,
     FormerDecision,
     Grant,
     Modified,
 )
 from detent.core.run.attempts import with_spending
 from detent.core.run.limits import end_of, is_past
+from detent.core.run.refs import CallRef
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
@@ -255,10 +257,30 @@ def wants_more(now: Ask, than: Ask) -> list[str]:
     return [text for text, is_so in changes.items() if is_so]
 
 
-def grant_for(run: Run[Any], tool: Tool, now: Binding, at: float | None, ask: Ask) -> Grant | None:
+def grant_for(  # noqa: PLR0917 - what is asked
+    spec: AgentSpec[Any],
+    run: Run[Any],
+    tool: Tool,
+    now: Binding,
+    at: float | None,
+    ask: Ask,
+) -> Grant | None:
     """What is remembered that answers a question about a call: its giver has seen as much."""
     grants = _informed_grants(run, tool, ask)
-    return next((grant for grant in grants if _answers(grant, now, at, ask)), None)
+    found = (grant for grant in grants if _answers(grant, now, at, ask))
+    return next((grant for grant in found if not is_of_nobody(spec, run, grant.ref)), None)
+
+
+def is_of_nobody(spec: AgentSpec[Any], run: Run[Any], ref: CallRef) -> bool:
+    """Whether a yes is of nobody known, where the agent takes those of known people alone.
+
+    It may have been given while another release took it from anybody.
+    """
+    says = (Confirmed, Modified)
+    return spec.vouches is not None and any(
+        record.who is None and isinstance(record.decision, says)
+        for record in decisions_about(run, ref)
+    )
 
 
 def _answers(grant: Grant, now: Binding, at: float | None, ask: Ask) -> bool:

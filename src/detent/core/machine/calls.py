@@ -172,6 +172,11 @@ def change_faults(call: ToolCall, decision: Modified, tool: Tool) -> list[str]:
     notes = [
         f"{name!r} is left out, so that it would be {defaults[name]!r}" for name in sorted(missing)
     ]
+    # RULE: what the state fills in is that whatever is said here, and would be recorded as this
+    notes += [
+        f"{name!r} is filled in from the state: it cannot be said here"
+        for name in sorted(decision.arguments.keys() & tool.hidden)
+    ]
     return argument_faults(new_call, tool) or notes
 
 

@@ -14,6 +14,7 @@ from detent.core.machine.binding import (
     digest_of,
     grant_for,
     inputs_in,
+    is_of_nobody,
     is_stale,
     is_unfit,
     wants_more,
@@ -92,7 +93,7 @@ def _apply_verdict(
     if not isinstance(verdict, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
         slot = attrs.evolve(slot, spends=verdict.spends)
-        demands = _new_demands(slot, verdict)
+        demands = _new_demands(spec, run, slot, verdict)
         if not demands and (stays or _answer(slot) is not None):
             return with_spending(run, _renew(slot, verdict, event.at))
     clear = (slot := suspend(slot)).clearance
@@ -112,7 +113,7 @@ def _apply_verdict(
                     ask, until = _sooner(was, clear.expires_at, ask, event.at)
                     clear = attrs.evolve(clear, is_unjudged=False, ask=ask, expires_at=until)
                     return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
-            grant = None if past.after else grant_for(run, tool, now, event.at, ask)
+            grant = None if past.after else grant_for(spec, run, tool, now, event.at, ask)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
                 return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
@@ -152,7 +153,7 @@ def _answer(slot: Slot) -> str | None:
     return None if clear is None else clear.answer
 
 
-def _new_demands(slot: Slot, verdict: Verdict) -> list[str]:
+def _new_demands(spec: AgentSpec[Any], run: Run[Any], slot: Slot, verdict: Verdict) -> list[str]:
     """What the rules of today want more than those by which a call was asked about, or let run."""
     status = slot.status
     was = status.ask if isinstance(status, AwaitingDecision) else None
@@ -161,6 +162,7 @@ def _new_demands(slot: Slot, verdict: Verdict) -> list[str]:
     if not isinstance(verdict, Ask) or not (is_stale(slot) or _answer(slot) is not None):
         return []
     demands = ["a human must be asked"] if was is None else wants_more(verdict, was)
+    demands += ["it must be known who decides"] * is_of_nobody(spec, run, slot.ref)
     return [f"the rules want more now: {text}" for text in demands]
 
 
@@ -292,7 +294,7 @@ def _release(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) 
     # A question that came of a crash is another one: no earlier word answers it.
     if not isinstance(status, AwaitingDecision) or status.after:
         return slot
-    grant = grant_for(run, spec.tools[slot.call.tool_name], status.binding, at, status.ask)
+    grant = grant_for(spec, run, spec.tools[slot.call.tool_name], status.binding, at, status.ask)
     if grant is None:
         return slot
     clear = attrs.evolve(_clearance(status), expires_at=grant.expires_at, is_granted=True)
@@ -355,7 +357,7 @@ def _record(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided
 def revoke_grant(run: Run[S], event: GrantRevoked) -> Run[S]:
     """The run without the grant that is revoked."""
     grants = tuple(grant for grant in run.grants if grant.ref != event.ref)
-    return run if len(grants) == len(run.grants) else evolve(run, grants=grants)
+    return run if grants == run.grants else evolve(run, grants=grants)
 
 
 def _vote(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Slot | None:
@@ -380,15 +382,14 @@ def apply_decision(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot
             return evolve_slot(slot, Ready(question.attempt), clear)
         case Modified(arguments, feedback):
             tool, call = spec.tools[name], attrs.evolve(slot.call, arguments=arguments)
-            text = text_of(masked(arguments, tool.masked))
-            note = templates.modified(name, text, feedback)
+            note = templates.modified(name, text_of(masked(arguments, tool.masked)), feedback)
             binding = attrs.evolve(question.binding, arguments=arguments_digest(call, tool))
-            clear = attrs.evolve(clear, binding=binding, note=note)
             # RULE: what a policy denies runs by nobody's word, and it knows nothing of this yet
-            clear = attrs.evolve(clear, is_unjudged=name in spec.guards)
+            is_unjudged = name in spec.guards
+            clear = attrs.evolve(clear, binding=binding, note=note, is_unjudged=is_unjudged)
             slot = attrs.evolve(slot, call=call, clearance=clear)
-            ready = Ready(question.attempt)
-            return refund(slot, AwaitingPolicy()) if clear.is_unjudged else move(slot, ready)
+            status = AwaitingPolicy() if is_unjudged else Ready(question.attempt)
+            return refund(slot, status) if is_unjudged else move(slot, status)
         case Answered(text) if question.is_stale and name in spec.guards:
             # RULE: who may answer in the tool's place is what the rules of today say
             clear = attrs.evolve(clear, answer=text)

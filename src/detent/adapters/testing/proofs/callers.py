@@ -13,6 +13,7 @@ from detent.adapters.testing.proofs.named_functions import (
     is_of_python,
     names_in,
     own_function,
+    texts_in,
 )
 from detent.adapters.testing.proofs.properties import Property
 from detent.adapters.testing.proofs.roots import of_agent
@@ -76,7 +77,9 @@ def require_no_readers(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
     for place, found in [*policies, *((claim.name, Found(claim.judge)) for claim in claims)]:
         own = [own_function(one) for one in reached_from([found])]
         code = [one.__code__ for one in own if one is not None and not is_of_python(one)]
-        if named := sorted(PAST.intersection(chain.from_iterable(map(names_in, code)))):
+        # a value of the state is read by a text: run.state.read("messages")
+        words = chain.from_iterable((*names_in(each), *texts_in(each)) for each in code)
+        if named := sorted(PAST.intersection(words)):
             raise ValueError(
                 f"{place} reads {named}: runs that differ in these alone count as one; "
                 "check(…, exact=True) tells them apart"

@@ -32,7 +32,7 @@ from detent.core.machine.step import start, step
 from detent.core.run.approval import once
 from detent.core.run.events import CancelRequested, Event, Resumed
 from detent.core.run.run import Delegated, Run, Running
-from detent.core.run.spec import AgentSpec
+from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.schema.validation import faults
 from detent.core.storage.journal import run_from_json, run_to_json
 from detent.core.tools.version import hash_of
@@ -52,9 +52,9 @@ class Proof:
     """Claims that hold for every order of events up to a bound.
 
     `cut` counts the runs that were not followed further, because they were in a later turn;
-    `made_up` names the tools that are called with one made-up example alone; `dies_once` says that
-    no run was followed in which the process dies once more in a call that takes of a budget, which
-    could be gone on with without end.
+    `made_up` names the tools that are called with one made-up example alone, `made_up_results`
+    those that give one alone; `dies_once` says that no run was followed in which the process dies
+    once more in a call that takes of a budget, which could be gone on with without end.
     """
 
     claims: tuple[str, ...]
@@ -68,6 +68,7 @@ class Proof:
     remember: bool = False
     dies_once: bool = False
     made_up: tuple[str, ...] = ()
+    made_up_results: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         bound = f"up to turn {self.turns}" if self.cut else "to the end"
@@ -76,6 +77,8 @@ class Proof:
             each += ", and the process dies once in a call that takes of a budget"
         if self.made_up:
             each += f", {', '.join(self.made_up)} with the arguments of one made-up example"
+        if self.made_up_results:
+            each += f", one made-up result each of {', '.join(self.made_up_results)}"
         return (
             f"{', '.join(self.claims)}: holds for every order of events {bound}, with up to "
             f"{self.calls} calls at once{each}; {self.states} states, {self.transitions} "
@@ -260,7 +263,7 @@ class _Search:
             frozenset(self._edges),
             self._small.remember,
             self._dies_once,
-            _made_up(self._small),
+            *_made_up(self._small),
         )
 
     def _onward(self, here: int) -> Iterator[int]:
@@ -349,12 +352,13 @@ class _Search:
         return visit.memories, hash_of(data)
 
 
-def _made_up(small: Small) -> tuple[str, ...]:
-    """The tools for whose arguments an example was made up."""
+def _made_up(small: Small) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tools for whose arguments an example was made up, and those for whose result."""
     agents = (small.spec, *agents_in(small.spec).values())
-    tools = (tool for agent in agents for tool in agent.tools.values())
-    named = {tool.name for tool in tools if tool.spec.parameters.get("properties")}
-    return tuple(sorted(named - small.arguments.keys()))
+    tools = [tool for agent in agents for tool in agent.tools.values()]
+    called = {tool.name for tool in tools if tool.spec.parameters.get("properties")}
+    given = {tool.name for tool in tools if not isinstance(tool, Delegate)}
+    return tuple(sorted(called - small.arguments.keys())), tuple(sorted(given - {*small.results}))
 
 
 def _dies_again(visit: _Visit) -> bool:

@@ -167,6 +167,15 @@ def _fields_of(text: str) -> Iterator[str]:
             yield from _fields_of(form or "")
 
 
+def texts_in(code: CodeType) -> Iterator[str]:
+    """All texts in some code, and in what is within it."""
+    for constant in code.co_consts:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, CodeType):
+            yield from texts_in(constant)
+
+
 def imports_in(code: CodeType) -> Iterator[str]:
     """The modules that some code, or what is within it, imports."""
     yield from (

@@ -6,7 +6,7 @@ RULE: the events depend on the run alone, so that equal runs have equal futures.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, get_args
 
@@ -77,6 +77,7 @@ class Small:
     usage: Usage = USAGE
     hooks: Mapping[tuple[str, ...], Sequence[Hook]] = field(factory=dict, repr=False)
     remember: bool = False
+    price: Callable[[ChatReply], float] | None = field(default=None, repr=False)
 
     def events(self, run: Run[Any]) -> Iterator[Event]:
         """All that can happen next.
@@ -89,7 +90,9 @@ class Small:
             yield back
             return
         for effect in due(self.spec, run):
-            agent = evolve(self, spec=agent_at(self.spec, effect.path))
+            agent = evolve(
+                self, spec=agent_at(self.spec, effect.path), price=self._price_at(effect.path)
+            )
             hooks = self.hooks.get(tuple(at.tool_name for at in effect.path), ())
             for event in agent.hooked(hooks, nested_run(run, effect.path), effect):
                 yield wrap_event(effect.path, event)
@@ -98,6 +101,13 @@ class Small:
         yield CancelRequested("somebody wants it")
         if all(self._may_be_cut_off(path, slot) for path, slot in slots_in(run)):
             yield Resumed("another process", NOW)
+
+    def _price_at(self, path: Path) -> Callable[[ChatReply], float] | None:
+        """What a reply costs at an agent inside: one without a price has that around it."""
+        price = self.spec.limits.price
+        for depth in range(1, len(path) + 1):
+            price = agent_at(self.spec, path[:depth]).limits.price or price
+        return price
 
     def is_sent_back(self, run: Run[Any]) -> bool:
         """Whether a hook does not let the run end as it is about to."""
@@ -178,7 +188,7 @@ class Small:
 
     def _replied(self, effect: AskModel, message: ChatMessage) -> Event:
         reply = ChatReply(message, "tool_calls" if message.tool_calls else "stop", self.usage)
-        price = self.spec.limits.price
+        price = self.price or self.spec.limits.price
         cost = 0.0 if price is None else price(reply)
         return ModelReplied(effect.turn, effect.attempt, reply, cost=cost)
 
