@@ -98,14 +98,13 @@ class Desk:
         )
         for level in range(depth, 0, -1):
             is_outermost, name = level == 1, "cashier" if level == depth else "clerk"
-            given = (
-                {"journal": self.journal, "clock": self.clock, **options} if is_outermost else {}
-            )
+            more: dict[str, Any] = {"journal": self.journal, "clock": self.clock, **options}
+            more = more if is_outermost else {}
             inner = Agent(
                 chat_generator=ScriptedChatGenerator(*[calls(name)] * 9),
                 tools=[AgentTool(inner, name=name, description="Works.")],
                 confirmation_strategies={name: guard} if is_outermost and guard else {},
-                **given,
+                **more,
             )
         agent: Agent[Any] = inner
         return agent

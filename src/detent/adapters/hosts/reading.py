@@ -152,7 +152,7 @@ class Reading:
         found: list[PendingQuestion] = []
         left = query.limit or PAGE
         # RULE: a run that is just being asked about or decided goes from one list to the other, and
-        # is missed by none who looks at the first one again behind the second one.
+        # whoever looks at the first one again behind the second one finds it, unless it comes back.
         ways = [self._listed(query, status) for status in ("running", "waiting", "running")]
         known = set[str]()
         for run in merge(*ways, key=lambda run: run.cursor, reverse=True):

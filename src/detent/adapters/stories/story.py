@@ -256,7 +256,9 @@ def _decided(call: Call, at: float, data: Json) -> None:
     call.said.append(word + (f" by {by}" if by else "") + (f": {more}" if more else ""))
     if word == "changed":
         secret = [name for name, value in call.arguments.items() if value == MASK]
-        call.arguments = masked(dict(object_of(decision.get("arguments"))), secret)
+        changed = dict(object_of(decision.get("arguments")))
+        call.arguments = masked(changed, secret)
+        call.secrets |= {name: changed[name] for name in secret if changed.get(name, MASK) != MASK}
     if status := {"rejected": "refused", "answered": "answered"}.get(word):
         _settle(call, at, status, str(more or ""))
 

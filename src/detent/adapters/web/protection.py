@@ -70,13 +70,14 @@ def other_site(request: Request) -> bool:
     return request.headers.get("sec-fetch-site") not in {None, "same-origin", "none"}
 
 
-FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
-"""What proxies say of a request that is somebody else's."""
+FORWARDED = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
+"""What proxies say of a request that is somebody else's, beside all that begins with x-forwarded.
+One that says nothing cannot be told from a program of this machine."""
 
 
 def not_local(request: Request) -> str | None:
     """Why a request is not from this machine, and what to do; None if it is."""
-    if any(name in request.headers for name in FORWARDED):
+    if any(name in FORWARDED or name.startswith("x-forwarded") for name in request.headers):
         return (
             "this came by a proxy, and nobody can sign in here, so that only this machine is "
             "answered: give the app sign_in=…"

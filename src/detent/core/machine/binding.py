@@ -41,12 +41,13 @@ from detent.core.run.run import (
     move,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.schema.json_values import identity
 from detent.core.state.stored import value_to_json
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
 from detent.core.tools.version import hash_of
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import FrozenDict, thaw
 from detent.core.values.shared_list import bare
 
 NOT_RUNNING = Ready | BackingOff | Unknown | AwaitingDecision | Delegated
@@ -302,13 +303,19 @@ def _informed_grants(run: Run[Any], tool: Tool, ask: Ask) -> list[Grant]:
     """
     names = inputs_in(run, tool, ask.reveals).keys()
     informed = (grant for grant in run.grants if names <= {*grant.revealed})
-    return [grant for grant in informed if _is_as_shown(run, tool, grant)]
+    as_shown = dict[tuple[str, ...], object]()  # read once: there may be many that show the same
+    return [grant for grant in informed if _is_as_shown(run, tool, grant, as_shown)]
 
 
-def _is_as_shown(run: Run[Any], tool: Tool, grant: Grant) -> bool:
+def _is_as_shown(
+    run: Run[Any], tool: Tool, grant: Grant, as_shown: dict[tuple[str, ...], object]
+) -> bool:
     """Whether the state fills in still what the giver of a grant has seen of it."""
-    now = inputs_in(run, tool, tuple(grant.revealed)) if grant.revealed else {}
-    return masked(now, tool.masked) == grant.revealed
+    if not (names := tuple(grant.revealed)):
+        return True
+    if names not in as_shown:
+        as_shown[names] = identity(thaw(masked(inputs_in(run, tool, names), tool.masked)))
+    return bool(as_shown[names] == identity(thaw(grant.revealed)))
 
 
 def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
@@ -343,7 +350,7 @@ def change_in(
     grants = [past for past in run.grants if past.call.tool_name == name and _is_near(past, now)]
     if not grants:
         return None
-    is_as_shown = _is_as_shown(run, tool, grants[-1])
+    is_as_shown = _is_as_shown(run, tool, grants[-1], {})
     otherwise = "that has lapsed" if is_as_shown else CHANGES["inputs"]
     changes = grants[-1].binding.changes(now) or [otherwise]
     text = f"What was confirmed for further calls does not cover it: {'; '.join(changes)}."

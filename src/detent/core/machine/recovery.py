@@ -15,7 +15,7 @@ from detent.core.machine.delegation import as_far_as, inner_name
 from detent.core.machine.questions import ask_about, expire_questions
 from detent.core.machine.turns import BEGUN, attempt_slot, settle, with_unread
 from detent.core.run.approval import Ask, Confirmed
-from detent.core.run.attempts import begin_anew, is_idle, suspend
+from detent.core.run.attempts import begin_anew, is_silent, suspend
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
 from detent.core.run.limits import is_past
@@ -121,7 +121,7 @@ def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
             return slot if nearer == until else move(slot, BackingOff(attempt, nearer))
-        case Delegated() if slot.clearance is not None and is_idle(slot):
+        case Delegated() if slot.clearance is not None and is_silent(slot):
             # RULE: its model has said nothing, so that it has not begun: the yes may lapse still
             return suspend(slot) if is_past(slot.clearance.expires_at, event.at) else slot
         case _:

@@ -12,9 +12,11 @@ from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
     Delegated,
+    Pausing,
     Run,
     Slot,
     Status,
+    Thinking,
     Unknown,
     agent_at,
     charge,
@@ -39,6 +41,14 @@ def is_idle(slot: Slot) -> bool:
     return isinstance(status, Delegated) and (status.run.turn, status.run.phase) == (1, THINKING)
 
 
+def is_silent(slot: Slot) -> bool:
+    """Whether an agent has been given a call, and its model has not answered yet."""
+    status = slot.status
+    if not isinstance(status, Delegated):
+        return False
+    return status.run.turn == 1 and isinstance(status.run.phase, Thinking | Pausing)
+
+
 def suspend(slot: Slot) -> Slot:
     """The slot of a call that must be judged again. An agent at work on it waits meanwhile.
 
@@ -46,7 +56,7 @@ def suspend(slot: Slot) -> Slot:
     """
     if not isinstance(slot.status, Delegated):
         return slot
-    waits = None if is_idle(slot) else slot.status
+    waits = None if is_silent(slot) else slot.status
     return evolve(slot, status=AwaitingPolicy(), suspended=waits)
 
 

@@ -534,7 +534,7 @@ def test_a_proof_says_that_arguments_are_made_up() -> None:
     spec = spec_of(always_ask, PAY)
     made_up = check(spec, never_runs_unapproved("pay"), turns=1, calls=1)
     assert "pay with the arguments of one made-up example" in str(made_up)
-    named = check(
-        spec, never_runs_unapproved("pay"), turns=1, calls=1, arguments={"pay": [{"amount": 7}]}
-    )
+    assert "one made-up result each of pay" in str(made_up)
+    examples: dict[str, Any] = {"arguments": {"pay": [{"amount": 7}]}, "results": {"pay": [1]}}
+    named = check(spec, never_runs_unapproved("pay"), turns=1, calls=1, **examples)
     assert "made-up" not in str(named)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from detent.adapters.testing.proofs.named_functions import (
@@ -60,6 +60,7 @@ UNSEEN_BY_REASON: Mapping[str, frozenset[str]] = {
 }
 """By these a function finds others, whose names need not stand in its code."""
 
+NAMED = FunctionType | BuiltinFunctionType | type
 UNSEEN = frozenset[str]().union(*UNSEEN_BY_REASON.values())
 
 UNSEEN_MODULES = frozenset(
@@ -143,7 +144,8 @@ def _is_installed(own: FunctionType | None) -> bool:
 
 def _finds_unseen(own: FunctionType) -> bool:
     names = {*names_in(own.__code__)}
-    named = (own.__globals__.get(name) for name in names)
+    named = [own.__globals__.get(name) for name in names]
+    names |= {value.__name__ for value in named if isinstance(value, NAMED)}  # by another name
     modules = {*imports_in(own.__code__), *map(_module_of, named)}
     # one that is named is one, unless it is a word that anything may have as an attribute
     modules |= names - {"code", "profile", "trace", "imp"}

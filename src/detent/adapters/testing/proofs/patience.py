@@ -13,20 +13,22 @@ from typing import Any
 from attrs import evolve, fields
 
 from detent.core.run.spec import AgentSpec, Delegate
+from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 
 
 def unwearied(spec: AgentSpec[Any]) -> AgentSpec[Any]:
     """The same agent, and those inside, that asks people however often they have refused."""
-    tools = {
-        name: _delegate(tool) if isinstance(tool, Delegate) else tool
-        for name, tool in spec.tools.items()
-    }
     limits = evolve(spec.limits, max_rejections=maxsize, max_tool_rejections=maxsize)
+    tools = {name: _patient(tool) for name, tool in spec.tools.items()}
     return evolve(spec, tools=FrozenDict(tools), limits=limits)
 
 
-def _delegate(tool: Delegate) -> Delegate:
-    """The same tool, whose agent asks so. It need not know who works for it: no tool is run."""
-    parts = {str(part.alias): getattr(tool, part.name) for part in fields(Delegate) if part.init}
-    return Delegate(**{**parts, "agent": unwearied(tool.agent)})
+def _patient(tool: Tool) -> Tool:
+    """The same tool; whose agent asks so, where it is one, and need not know who works for it."""
+    if not isinstance(tool, Delegate):
+        return tool
+    own = [part for part in fields(Delegate) if part.init]
+    parts: dict[str, Any] = {str(part.alias): getattr(tool, part.name) for part in own}
+    parts["agent"] = unwearied(tool.agent)
+    return Delegate(**parts)
