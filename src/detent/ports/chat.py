@@ -174,6 +174,14 @@ def _with_known_labels(reply: ChatReply, generator: object) -> ChatReply:
     return reply
 
 
+def labels_of_replies(generator: object) -> tuple[str, ...]:
+    """What a generator's replies may bring along: what its attribute `labels` says, if it has one.
+
+    A search that the provider does is such a source. Each reply says for itself what it brings.
+    """
+    return tuple(getattr(generator, "labels", ()))
+
+
 class ChatGeneratorError(DetentError):
     """A model call gave no reply. `failure` is the same as a value; no key or secret is in it.
 

@@ -6,24 +6,29 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.agent.assembly import AssembledTool, Assembly
 from detent.adapters.hosts.effects.rules import rules_fingerprint
-from detent.core.run.spec import AgentSpec, Delegate
+from detent.ports.chat import labels_of_replies
 from detent.ports.hosting import HostedAgent
 
 
 def hosted_agents(agents: Mapping[str, Agent[Any, Any]]) -> list[HostedAgent]:
     """What a host says of its agents."""
-    return [
-        HostedAgent(
-            name, rules_fingerprint(spec), tuple(spec.tools), tuple(sorted({*_labels(spec)}))
-        )
-        for name, spec in ((name, agents[name].assembly.current_spec) for name in sorted(agents))
-    ]
+    assemblies = ((name, agents[name].assembly) for name in sorted(agents))
+    return [_hosted(name, assembly) for name, assembly in assemblies]
 
 
-def _labels(spec: AgentSpec[Any]) -> Iterator[str]:
-    """What its tools may bring along, and those of the agents among them."""
+def _hosted(name: str, assembly: Assembly[Any]) -> HostedAgent:
+    spec, labels = assembly.current_spec, tuple(sorted({*_labels(assembly)}))
+    return HostedAgent(name, rules_fingerprint(spec), tuple(spec.tools), labels)
+
+
+def _labels(assembly: Assembly[Any]) -> Iterator[str]:
+    """What its model, its tools and their descriptions may bring, and all of agents among them."""
+    spec = assembly.current_spec
+    yield from labels_of_replies(assembly.chat_generator)
+    yield from spec.description_labels
     for tool in spec.tools.values():
         yield from tool.labels
-        if isinstance(tool, Delegate):
-            yield from _labels(tool.agent)
+        if isinstance(tool, AssembledTool):
+            yield from _labels(tool.assembly)

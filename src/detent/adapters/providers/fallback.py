@@ -17,6 +17,7 @@ from detent.ports.chat import (
     ChatGeneratorError,
     StreamingCallback,
     StreamingChunk,
+    labels_of_replies,
     require_chat_generator,
 )
 
@@ -50,6 +51,11 @@ class FallbackChatGenerator:
             require_chat_generator(generator, tools=True)
         self.generators = generators
         self.not_after = not_after
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the replies of any of them may bring along."""
+        return tuple(sorted({name for one in self.generators for name in labels_of_replies(one)}))
 
     def run(
         self,

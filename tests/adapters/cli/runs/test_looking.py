@@ -590,3 +590,31 @@ def test_no_document_has_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     text = json.dumps(document("show", "paid"))
     assert "paid 5" in text
     assert "hush-hush" not in text
+
+
+def test_a_secret_that_a_human_has_typed_is_in_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is masked as that of the model was."""
+    monkeypatch.setenv("DETENT_STATE_DIR", str(tmp_path))
+
+    @tool
+    def stamp(pin: Annotated[str, SecretParameter]) -> str:
+        """Stamp."""
+        return f"stamped with {pin}"
+
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    monkeypatch.setenv("DETENT_STORE", str(tmp_path / "runs.db"))
+    options: dict[str, Any] = {
+        "tools": [stamp],
+        "confirmation_strategies": {"stamp": AlwaysAskPolicy()},
+    }
+    call_of_model = ToolCall("stamp", {"pin": "first-secret"})
+    begin(journal, "typed", said(call_of_model), **options)
+    agent = clerk(journal, "Done.", **options)
+    (question,) = agent.pending("typed")
+    agent.decide("typed", question.modify({"pin": "second-secret"}, by="Ada"))
+    agent.resume("typed")
+    text = call("show", "typed").stdout + json.dumps(document("show", "typed"))
+    assert "stamped with" in text
+    assert "secret" not in text.replace('"secret": ', "")

@@ -538,3 +538,21 @@ def test_a_proof_says_that_arguments_are_made_up() -> None:
     examples: dict[str, Any] = {"arguments": {"pay": [{"amount": 7}]}, "results": {"pay": [1]}}
     named = check(spec, never_runs_unapproved("pay"), turns=1, calls=1, **examples)
     assert "made-up" not in str(named)
+
+
+def test_a_policy_that_reads_the_conversation_as_a_value_of_the_state_needs_exact() -> None:
+    """By the name of its key, in a text."""
+
+    def once(call: ToolCall, tool: Tool, run: Run[Any]) -> Allow | Ask:
+        return Ask() if len(run.state.read("messages")) > 9 else Allow()
+
+    with pytest.raises(ValueError, match=r"the policy of 'pay' reads \['messages'\]"):
+        check(spec_of(once), always_ends_within(2))
+
+
+def test_what_an_agent_inside_asks_costs_what_the_run_around_it_says() -> None:
+    """As in a run: it has no price of its own."""
+    inner = AgentSpec(State({}), by_name([LOOK]), limits=Limits(3))
+    spec = evolve(asking_a_helper(inner), limits=Limits(1, price=lambda reply: 1.0))
+    with pytest.raises(Refuted, match=r"asked when 2\.0 are spent"):
+        check(spec, budget_never_exceeded(cost=2.0))

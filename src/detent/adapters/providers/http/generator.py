@@ -25,6 +25,7 @@ from detent.adapters.providers.meaning.server_tools import (
     COMPUTER,
     ComputerUse,
     ServerTool,
+    all_labels,
     require_server_tools,
     server_tool_data,
     with_labels,
@@ -120,6 +121,7 @@ class HttpChatGenerator:
         self._thinking: ThinkingLevel | None = options.get("thinking")
         require_thinking(self._thinking)
         self._server_tools = require_server_tools(options.get("server_tools", ()))
+        self.labels = all_labels(self._server_tools)
         headers = (options.get("headers") or {}).items()
         self._headers = {name.lower(): value for name, value in headers}
         self._secret_headers = [name for name in self._headers if _is_secret(name, self._headers)]

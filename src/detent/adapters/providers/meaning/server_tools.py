@@ -253,6 +253,12 @@ def uses(names: Iterable[object]) -> dict[str, dict[str, int]]:
     return {"server_tools": dict(Counter(used))} if used else {}
 
 
+def all_labels(tools: Iterable[ServerTool]) -> tuple[str, ...]:
+    """The labels of all of them: what a reply may bring along."""
+    found = (tool.labels for tool in tools if not isinstance(tool, ComputerUse))
+    return tuple(sorted({label for labels in found for label in labels}))
+
+
 def with_labels(reply: ChatReply, tools: Iterable[ServerTool]) -> ChatReply:
     """The reply, whose message bears the labels of those of `tools` that it tells of.
 

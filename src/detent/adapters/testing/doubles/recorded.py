@@ -30,6 +30,7 @@ from detent.ports.chat import (
     StreamingCallback,
     StreamingChunk,
     ToolCallDelta,
+    labels_of_replies,
 )
 
 Json: TypeAlias = dict[str, Any]
@@ -65,6 +66,7 @@ class RecordingChatGenerator:
         self._scrub = scrub
         self._exchanges: list[Json] = []
         self._lock = Lock()
+        self.labels = labels_of_replies(inner)
 
     def run(self, messages: Sequence[ChatMessage], **options: Unpack[Options]) -> ChatReply:
         """The inner generator's reply."""
