@@ -19,7 +19,16 @@ from detent.core.machine.due import due
 from detent.core.run.approval import Ask, Binding
 from detent.core.run.effects import Judge
 from detent.core.run.refs import CallRef, Path
-from detent.core.run.run import AwaitingDecision, Delegated, Ready, Run, Slot, move, with_slot
+from detent.core.run.run import (
+    AwaitingDecision,
+    Delegated,
+    Ready,
+    Run,
+    Slot,
+    move,
+    with_agent,
+    with_slot,
+)
 from detent.core.run.spec import AgentSpec
 
 
@@ -74,4 +83,4 @@ def _with_call(run: Run[Any], path: Path, ref: CallRef, change: Callable[[Slot],
         return with_slot(run, change(run.slots[ref.place]))
     agent, *deeper = path
     inner = _with_call(nested_run(run, (agent,)), (*deeper,), ref, change)
-    return with_slot(run, move(run.slots[agent.ref.place], Delegated(agent.tool_name, inner)))
+    return with_slot(run, with_agent(run.slots[agent.ref.place], Delegated(agent.tool_name, inner)))
