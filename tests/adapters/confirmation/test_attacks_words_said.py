@@ -138,3 +138,18 @@ def test_what_nobody_known_has_confirmed_counts_not_in_a_release_that_knows_peop
     today.resume("r", raise_at_break_point=False)
     assert [one.tool_name for one in today.pending("r")] == ["pay"]
     assert paid == []
+
+
+def test_of_several_that_have_seen_the_same_each_counts_for_its_own() -> None:
+    """What the state fills in is read once for all of them, and is the same as they saw."""
+    bank = Bank()
+    calls = [ToolCall("pay", {"amount": amount}) for amount in (1, 2, 2, 3)]
+    agent = bank.agent(*calls, "Done.")
+    agent.run("Pay.", run_id="r", account="Ann", raise_at_break_point=False)
+    for _ in range(2):
+        (question,) = agent.pending("r")
+        agent.decide("r", question.confirm(by="Ada", remember="arguments"))
+        agent.resume("r", raise_at_break_point=False)
+    (question,) = agent.pending("r")
+    assert dict(question.arguments) == {"amount": 3}
+    assert bank.paid == [(1, "Ann"), (2, "Ann"), (2, "Ann")]

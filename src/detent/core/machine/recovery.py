@@ -121,7 +121,7 @@ def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
             return slot if nearer == until else move(slot, BackingOff(attempt, nearer))
-        case Delegated() if slot.clearance is not None and is_silent(slot):
+        case Delegated() as agent if slot.clearance is not None and is_silent(agent):
             # RULE: its model has said nothing, so that it has not begun: the yes may lapse still
             return suspend(slot) if is_past(slot.clearance.expires_at, event.at) else slot
         case _:

@@ -41,12 +41,9 @@ def is_idle(slot: Slot) -> bool:
     return isinstance(status, Delegated) and (status.run.turn, status.run.phase) == (1, THINKING)
 
 
-def is_silent(slot: Slot) -> bool:
-    """Whether an agent has been given a call, and its model has not answered yet."""
-    status = slot.status
-    if not isinstance(status, Delegated):
-        return False
-    return status.run.turn == 1 and isinstance(status.run.phase, Thinking | Pausing)
+def is_silent(agent: Delegated) -> bool:
+    """Whether the model of an agent that has been given a call has not answered yet."""
+    return agent.run.turn == 1 and isinstance(agent.run.phase, Thinking | Pausing)
 
 
 def suspend(slot: Slot) -> Slot:
@@ -56,7 +53,7 @@ def suspend(slot: Slot) -> Slot:
     """
     if not isinstance(slot.status, Delegated):
         return slot
-    waits = None if is_silent(slot) else slot.status
+    waits = None if is_silent(slot.status) else slot.status
     return evolve(slot, status=AwaitingPolicy(), suspended=waits)
 
 
