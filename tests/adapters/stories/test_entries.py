@@ -18,3 +18,21 @@ def test_stored_data_shows_no_secret() -> None:
     ]
     others = {"tool_name": "add", "unreadable": "[1", "proof": "of the pudding"}
     assert masked_data(others, {"pin"}) == others
+
+
+def test_stored_data_shows_no_digest_by_which_a_secret_can_be_guessed() -> None:
+    """Nor what makes one of a question's. What others have called so is theirs."""
+    binding = {"run": "1", "tool": "2", "inputs": "3", "arguments": "4", "labels": "web"}
+    said = {"content": [{"nonce": "n", "arguments": {"nonce": "n", "binding": binding}}]}
+    inside = {"nonce": "n/2.0", "state": {"data": {"nonce": "n"}}, "digest": "d", "nothing": None}
+    data = {"nonce": "n", "chain": "c", "event": {"binding": binding}, "run": [inside], **said}
+
+    shown = masked_data(data, ())
+    assert shown == masked_data(data, {"pin"})
+    assert shown == {
+        "nonce": MASK,
+        "chain": MASK,
+        **said,
+        "event": {"binding": binding | {"run": MASK, "inputs": MASK, "arguments": MASK}},
+        "run": [inside | {"nonce": MASK}],
+    }
