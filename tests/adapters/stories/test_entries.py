@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from detent.adapters.stories.entries import masked_data
 from detent.core.tools.masking import MASK
 
@@ -23,8 +25,9 @@ def test_stored_data_shows_no_secret() -> None:
 def test_stored_data_shows_no_digest_by_which_a_secret_can_be_guessed() -> None:
     """Nor what makes one of a question's. What others have called so is theirs."""
     binding = {"run": "1", "tool": "2", "inputs": "3", "arguments": "4", "labels": "web"}
-    said = {"content": [{"nonce": "n", "arguments": {"nonce": "n", "binding": binding}}]}
+    said: dict[str, Any] = {"content": [{"nonce": "n", "arguments": {"nonce": "n"}}]}
     inside = {"nonce": "n/2.0", "state": {"data": {"nonce": "n"}}, "digest": "d", "nothing": None}
+    said |= {"writes": [{"key": "a", "value": {"nonce": "n"}}]}
     data = {"nonce": "n", "chain": "c", "event": {"binding": binding}, "run": [inside], **said}
 
     shown = masked_data(data, ())

@@ -113,5 +113,5 @@ def _without_secrets(data: Any, names: Collection[str]) -> Any:
 
 _ARGUMENTS = frozenset({"arguments", "final_tool_params"})
 _GUESSABLE = frozenset({"run", "inputs", "arguments"})
-_SAID = _ARGUMENTS | {"content", "meta", "state"}
+_SAID = _ARGUMENTS | {"content", "meta", "revealed", "state", "value"}
 """What stands there is no word of ours."""
