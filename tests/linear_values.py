@@ -33,6 +33,7 @@ from detent.adapters.providers.ollama.decode import ChatFold as OllamaFold
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.core.chat.replies import ChatReply
+from detent.core.codec.whole_forms import whole_form
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.machine.opening import with_call_ids
 from detent.core.run.effects import Policy
@@ -376,6 +377,9 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
         lambda items: merge_dicts(dict.fromkeys(items), dict.fromkeys(items)), str
     ),
     "state: what differs": _state,
+    "state: all that values are": _items(
+        lambda items: whole_form([{"set": {*items}}, dict.fromkeys(items)]), lambda n: (n, str(n))
+    ),
     "an error without many values": _items(
         lambda items: redact(" ".join(items), {"it": items}, known={}), lambda n: f"item {n}"
     ),

@@ -392,4 +392,4 @@ def test_a_secret_that_somebody_sets_and_signs_is_on_no_record() -> None:
     stored = [entry.data for entry in journal.read("r")]
     assert "hunter-2" in json.dumps(stored)
     assert "hunter-2" not in json.dumps(masked_data(stored, {"pin"}))
-    assert masked_data(stored, ()) == stored
+    assert "hunter-2" in json.dumps(masked_data(stored, ()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from detent.adapters.stories.entries import masked_data
 from detent.core.tools.masking import MASK
 
@@ -18,3 +20,22 @@ def test_stored_data_shows_no_secret() -> None:
     ]
     others = {"tool_name": "add", "unreadable": "[1", "proof": "of the pudding"}
     assert masked_data(others, {"pin"}) == others
+
+
+def test_stored_data_shows_no_digest_by_which_a_secret_can_be_guessed() -> None:
+    """Nor what makes one of a question's. What others have called so is theirs."""
+    binding = {"run": "1", "tool": "2", "inputs": "3", "arguments": "4", "labels": "web"}
+    said: dict[str, Any] = {"content": [{"nonce": "n", "arguments": {"nonce": "n"}}]}
+    inside = {"nonce": "n/2.0", "state": {"data": {"nonce": "n"}}, "digest": "d", "nothing": None}
+    said |= {"writes": [{"key": "a", "value": {"nonce": "n"}}]}
+    data = {"nonce": "n", "chain": "c", "event": {"binding": binding}, "run": [inside], **said}
+
+    shown = masked_data(data, ())
+    assert shown == masked_data(data, {"pin"})
+    assert shown == {
+        "nonce": MASK,
+        "chain": MASK,
+        **said,
+        "event": {"binding": binding | {"run": MASK, "inputs": MASK, "arguments": MASK}},
+        "run": [inside | {"nonce": MASK}],
+    }

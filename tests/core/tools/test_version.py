@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve, frozen
+from pydantic import BaseModel, PrivateAttr, SecretStr
 
 from detent import State, Tool
 from detent.core.errors import ToolDefinitionError
@@ -126,6 +127,53 @@ GIVEN: list[Any] = [
 ]
 LOOP: list[Any] = [plain]
 LOOP.append(LOOP)
+
+
+class Payee(BaseModel):
+    """Who is paid."""
+
+    name: str = "rent"
+    key: SecretStr = SecretStr("")
+
+
+class BankPayee(Payee):
+    """Is declared as its base."""
+
+    iban: str
+    _branch: str = PrivateAttr(default="")
+
+
+class Order(BaseModel):
+    """A default that says little of itself as JSON."""
+
+    payee: Payee
+
+
+def at_branch(branch: str) -> Order:
+    payee = BankPayee(iban="A")
+    payee._branch = branch
+    return Order(payee=payee)
+
+
+def test_another_default_makes_another_version_whatever_json_leaves_out() -> None:
+    """It is what runs where a call leaves it out."""
+    orders = [
+        *(Order(payee=BankPayee(iban=iban)) for iban in "AB"),
+        *(Order(payee=Payee(key=SecretStr(key))) for key in ("", "k")),
+        *(at_branch(branch) for branch in "xy"),
+    ]
+    for ways in (map(by, orders), (partial(by(None), via=order) for order in orders)):
+        assert len({made(function).version for function in ways}) == len(orders)
+    assert made(by((1, 2))).version != made(by([1, 2])).version
+    assert made(by(at_branch("x"))).version == made(by(at_branch("x"))).version
+
+
+def test_an_agent_is_another_tool_with_another_state_to_begin_with() -> None:
+    """Also where its JSON is the same."""
+    states = [State({"order": {"type": Order, "default": at_branch(name)}}) for name in "xy"]
+    tools = [Delegate("buy", "", PARAMETERS, plain, agent=AgentSpec(one)) for one in states]
+
+    assert tools[0].version != tools[1].version
 
 
 def test_what_a_function_is_given_beforehand_makes_another_version() -> None:

@@ -63,8 +63,37 @@ def masked_data(data: Any, names: Collection[str]) -> Any:
     """Stored data as people may see it: of each call, and of what is decided, without `names`.
 
     Nor with what a model has written of a call that cannot be read, if some of it is secret, nor
-    with what somebody has signed: the arguments stand in both.
+    with what somebody has signed: the arguments stand in both. And without digests of secrets.
     """
+    return _without_secrets(without_digests(data), names)
+
+
+def without_digests(data: Any) -> Any:
+    """Stored data without what would say of a guess whether it is the secret of a call.
+
+    RULE: the digest of a question is shown. It is made of that of the run as well: so neither this,
+    nor the nonce that is in it, may be.
+    """
+    match data:
+        case Mapping():
+            return {key: _without_digests(key, part) for key, part in data.items()}
+        case list() | tuple():
+            return [without_digests(part) for part in data]
+        case _:
+            return data
+
+
+def _without_digests(key: str, part: Any) -> Any:
+    match key, part:
+        case "binding", Mapping():
+            return {name: MASK if name in _GUESSABLE else x for name, x in part.items()}
+        case (("nonce" | "chain" | "signature"), str()):  # the last two are those of an audit
+            return MASK
+        case _:
+            return part if key in _SAID else without_digests(part)
+
+
+def _without_secrets(data: Any, names: Collection[str]) -> Any:
     match data:
         case Mapping() if names:
             hidden = {"unreadable"} if data.get("secret") else {"proof"} if "name" in data else ()
@@ -73,13 +102,16 @@ def masked_data(data: Any, names: Collection[str]) -> Any:
                 if key in _ARGUMENTS and isinstance(part, Mapping)
                 else MASK
                 if key in hidden and part
-                else masked_data(part, names)
+                else _without_secrets(part, names)
                 for key, part in data.items()
             }
         case list() | tuple():
-            return [masked_data(part, names) for part in data]
+            return [_without_secrets(part, names) for part in data]
         case _:
             return data
 
 
 _ARGUMENTS = frozenset({"arguments", "final_tool_params"})
+_GUESSABLE = frozenset({"run", "inputs", "arguments"})
+_SAID = _ARGUMENTS | {"content", "meta", "revealed", "state", "value"}
+"""What stands there is no word of ours."""

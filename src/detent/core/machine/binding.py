@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from typing import Any
@@ -11,7 +11,6 @@ from weakref import ref
 from attrs import evolve, frozen
 
 from detent.core.chat.messages import ToolCall
-from detent.core.errors import UnstorableError
 from detent.core.run.approval import (
     ANYBODY,
     CHANGES,
@@ -42,7 +41,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.json_values import identity
-from detent.core.state.stored import value_to_json
+from detent.core.state.stored import data_for_digest, shown_data
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
@@ -62,7 +61,7 @@ def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     return Binding(
         _hash_of(run.id, run.nonce),
         tool.version,
-        hash_of(inputs_in(run, tool, tool.binds)) if tool.inputs else NO_INPUTS,
+        _inputs_digest(run, tool) if tool.inputs else NO_INPUTS,
         arguments_digest(call, tool),
         ", ".join(run.labels),
     )
@@ -111,17 +110,24 @@ def inputs_in(
     What JSON has no form for, a connection, say, is the name of its type: the value cannot be kept,
     so that no process could compare it.
     """
-    state, values = run.state, dict[str, object]()
+    return FrozenDict(_inputs_by(shown_data, run, tool, names))
+
+
+def _inputs_digest(run: Run[Any], tool: Tool) -> str:
+    """The digest of all that the state fills in and the tool binds."""
+    return hash_of(_inputs_by(data_for_digest, run, tool, tool.binds))
+
+
+def _inputs_by(
+    form: Callable[..., object], run: Run[Any], tool: Tool, names: tuple[str, ...] | None
+) -> dict[str, object]:
+    state = run.state
     types = [key.type for key in state.fields.values()]
-    for item in tool.inputs:
-        if (names is None or item.parameter in names) and state.holds(item.key):
-            value = bare(state.read(item.key))
-            try:
-                kind = state.fields[item.key].type
-                values[item.parameter] = value_to_json(value, kind, types)
-            except UnstorableError:
-                values[item.parameter] = f"<{type(value).__qualname__}>"
-    return FrozenDict(values)
+    return {
+        item.parameter: form(bare(state.read(item.key)), state.fields[item.key].type, types)
+        for item in tool.inputs
+        if (names is None or item.parameter in names) and state.holds(item.key)
+    }
 
 
 def unfit(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[tuple[Slot, Binding]]:

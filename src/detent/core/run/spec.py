@@ -7,12 +7,11 @@ from typing import Any, Generic
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.core.errors import UnstorableError, WiringError
+from detent.core.errors import WiringError
 from detent.core.run.effects import Policy, Vouches
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import AnswerType
-from detent.core.state.keys import Key
-from detent.core.state.stored import value_to_json
+from detent.core.state.stored import data_for_digest
 from detent.core.state.typevars import S
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool, ToolSpec
@@ -48,19 +47,11 @@ def _rules(agent: AgentSpec[Any]) -> Iterator[object]:
         yield (tool.version, tool.timeout_s, tool.max_calls, tool.labels, rule_of(tool.on_unknown))
     fields, output = agent.state.fields, agent.output
     yield {name: (key.type_name, rule_of(key.handler)) for name, key in fields.items()}
-    yield {name: _default(key) for name, key in fields.items()}
+    # what a run begins with there, which tools may get
+    yield {name: data_for_digest(bare(key.default), key.type) for name, key in fields.items()}
     yield (sorted(agent.exit_conditions), agent.fail_on_tool_fault)
     yield None if output is None else (output.name, output.schema)
     yield (rule_of(agent.policies), rule_of(agent.limits))
-
-
-def _default(key: Key[Any, Any]) -> object:
-    """What a run begins with there, which tools may get, as JSON; else the name of its type."""
-    value = bare(key.default)
-    try:
-        return value_to_json(value, key.type)
-    except UnstorableError:
-        return f"<{type(value).__qualname__}>"
 
 
 @frozen

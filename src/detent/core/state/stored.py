@@ -26,6 +26,7 @@ from detent.core.codec.forms import SPECIAL, Form, map_each
 from detent.core.codec.own_forms import MismatchError, form_of, require_array, require_object
 from detent.core.codec.own_values import dump, load, message_of, why_unstorable
 from detent.core.codec.values import from_json, to_json
+from detent.core.codec.whole_forms import with_whole_form
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import FrozenDict
@@ -40,13 +41,35 @@ def value_to_json(
     value: Any, hint: object = Any, types: Iterable[object] = (), *, place: str = "value"
 ) -> Any:
     """What a key holds, or a write to it, as JSON. Raises as `to_json`."""
-    is_list = hint == list[ChatMessage] and isinstance(value, list)
-    if is_list and {ChatMessage}.issuperset(map(type, value)):
+    if _is_conversation(value, hint):
         try:
             return conversation_data(value)
         except UnstorableError as error:
             raise UnstorableError(f"{place} cannot be stored: {error}") from None
     return to_json(value, hint, types, place=place)
+
+
+def _is_conversation(value: Any, hint: object) -> bool:
+    is_list = hint == list[ChatMessage] and isinstance(value, list)
+    return is_list and {ChatMessage}.issuperset(map(type, value))
+
+
+def shown_data(value: Any, hint: object, types: Iterable[object] = ()) -> Any:
+    """What a key holds, as `value_to_json`; what has no stored form is the name of its type."""
+    try:
+        return value_to_json(value, hint, types)
+    except UnstorableError:
+        return f"<{type(value).__qualname__}>"
+
+
+def data_for_digest(value: Any, hint: object, types: Iterable[object] = ()) -> Any:
+    """As `shown_data`, with all that this leaves out: two are equal only if the values are.
+
+    RULE: it is hashed, never stored, and shown to nobody.
+    """
+    data = shown_data(value, hint, types)
+    is_whole = data is value or (type(data) is list and _is_conversation(value, hint))
+    return data if is_whole else with_whole_form(data, value)
 
 
 def state_to_json(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial, partialmethod, singledispatchmethod
 from inspect import isroutine
 from types import CodeType, FunctionType
 from typing import Any
 
+from detent.core.codec.json_text import NATIVE
 from detent.core.values.frozen import thaw
 
 
@@ -39,31 +41,42 @@ def rule_of(value: object, deep: int = 0) -> object:
 
     What it has got to know since it was made is no part of it, nor is what a closure has captured.
     """
-    from detent.core.schema.record_fields import field_names  # loaded with the first rule
+    from detent.core.codec.whole_forms import scalar_form  # loaded with the first rule
+    from detent.core.schema.record_fields import field_names
 
-    if isinstance(value, str | int | float | bytes | CodeType) or value is None:
+    if isinstance(value, bytes | CodeType) or type(value) in NATIVE:
         return value
     if deep == DEEP:
         return type(value).__qualname__
     if isinstance(value, Mapping):
-        return {str(key): rule_of(value[key], deep + 1) for key in sorted(value, key=str)}
+        return {_name(key): rule_of(item, deep + 1) for key, item in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(hash_of(rule_of(item, deep + 1)) for item in value)
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque):
         return [rule_of(item, deep + 1) for item in value]
     if isinstance(value, type) or isroutine(value) or isinstance(value, partial):
         return hash_of(value)
+    if (form := scalar_form(value)) is not None:
+        return form
     kind = type(value)
-    options = {
-        name: rule_of(getattr(value, name, None), deep + 1) for name in field_names(kind) or ()
-    }
-    return [kind.__qualname__, options, _codes(kind)]
+    options = {name: getattr(value, name, None) for name in field_names(kind) or ()}
+    options |= getattr(value, "__pydantic_extra__", None) or {}
+    told = {name: rule_of(option, deep + 1) for name, option in options.items()}
+    return [kind.__qualname__, told, _codes(kind)]
+
+
+def _name(key: object) -> str:
+    return key if isinstance(key, str) else hash_of(rule_of(key))
 
 
 def form_of(value: object, deep: int = 0) -> object:
     """What a function has been given beforehand: as JSON, and else as `rule_of` has it."""
+    from detent.core.codec.whole_forms import with_whole_form  # loaded with the first version
+
     form = json_of(value)
-    if form != f"<{type(value).__qualname__}>" or deep == DEEP:
+    if form != f"<{type(value).__qualname__}>":
+        return with_whole_form(form, value)
+    if deep == DEEP:
         return form
     if isinstance(value, Mapping):
         return {str(key): form_of(value[key], deep + 1) for key in value}

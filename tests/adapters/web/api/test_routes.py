@@ -12,6 +12,7 @@ import pytest
 from starlette.requests import Request
 
 from detent.hosts import Host
+from detent.ports.journal import Entry
 from detent.web import Person, Tokens, web_app
 from tests.adapters.web.pages import (
     Paid,
@@ -95,6 +96,25 @@ def test_entries_come_from_where_one_stands() -> None:
     assert "id: 2\n" not in more
     assert beyond.status_code == 422
     assert "s3cret-value" not in whole + more
+
+
+def test_no_digest_tells_who_guesses_a_secret_that_it_is_the_one() -> None:
+    """Nor the nonce of the run, which the digest of the question is made of."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> tuple[list[Any], list[str]]:
+        await confirmed(client)
+        await host.result("clerk", timeout=10)
+        stored = [one.data async for one in host.watch("clerk") if isinstance(one, Entry)]
+        pages = ("raw/clerk", "run/clerk", "moment/clerk?at=2", "api/entries/clerk")
+        texts = [(await client.get(f"/{path}")).text for path in (*pages, "api/watch/clerk")]
+        return stored, texts
+
+    stored, shown = visited(visit)
+    binding = next(data["binding"] for data in stored if "binding" in data)
+    guessable = {binding[name] for name in ("arguments", "inputs", "run")}
+    for text in shown:
+        assert binding["tool"] in text
+        assert not [one for one in (*guessable, stored[0]["run"]["nonce"]) if one in text]
 
 
 @pytest.mark.parametrize(

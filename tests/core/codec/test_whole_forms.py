@@ -1,0 +1,316 @@
+"""The whole form of a value: another one for another value, and the same in every process."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, IntEnum
+from fractions import Fraction
+from functools import cached_property
+from ipaddress import ip_address
+from numbers import Integral
+from pathlib import PurePosixPath, PureWindowsPath
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import attrs
+import pytest
+from pydantic import AnyUrl, BaseModel, ConfigDict, Field, PrivateAttr, SecretBytes, SecretStr
+
+from detent import State
+from detent.core.codec.json_text import is_plain
+from detent.core.codec.whole_forms import scalar_form, whole_form, with_whole_form
+from detent.core.state.stored import state_to_json, values_from_json
+from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet
+from detent.core.values.shared_list import SharedList
+
+
+class Colour(Enum):
+    """One of two."""
+
+    RED = 1
+    BLUE = 2
+
+
+class Size(IntEnum):
+    """Numbers with names."""
+
+    SMALL = 1
+    LARGE = 2
+
+
+class Masked(str):  # noqa: SLOT000 - it has a note
+    """A text that prints as another one, and may have a note."""
+
+    note: str
+
+    def __str__(self) -> str:
+        return "***"
+
+
+class Pair(NamedTuple):
+    """A named tuple."""
+
+    left: Any
+    right: Any = None
+
+
+class Twin(NamedTuple):
+    """Another one."""
+
+    left: Any
+    right: Any = None
+
+
+@dataclass
+class Bill:
+    """A dataclass with a field that nobody gives it."""
+
+    to: Any = ""
+    note: str = field(default="", init=False)
+
+
+@attrs.define(eq=False)
+class Slip:
+    """The same of attrs, in slots."""
+
+    to: Any = ""
+    note: str = attrs.field(default="", init=False)
+
+
+@attrs.frozen(cache_hash=True, slots=False)
+class Hashed:
+    """Keeps its hash, which another process has another of."""
+
+    to: str = "Ann"
+
+
+@attrs.define
+class Counted:
+    """Keeps what it has computed, in a slot."""
+
+    to: str = "Ann"
+
+    @cached_property
+    def length(self) -> int:
+        """Of the name."""
+        return len(self.to)
+
+
+class Payee(BaseModel):
+    """A model with all that a dump leaves out."""
+
+    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+    name: Any = "Ann"
+    hidden: str = Field(default="", exclude=True)
+    _kept: str = PrivateAttr(default="")
+
+    @cached_property
+    def length(self) -> int:
+        """Of the name."""
+        return len(str(self.name))
+
+
+class BankPayee(Payee):
+    """One with more fields than its base."""
+
+    iban: str = ""
+
+
+class Order(BaseModel):
+    """Declares the base."""
+
+    payee: Payee
+
+
+class Own:
+    """Says itself how it is stored, and leaves something out."""
+
+    __slots__ = ("_key", "to")
+
+    def __init__(self, to: str, key: str | None = None) -> None:
+        self.to = to
+        if key is not None:
+            self._key = key
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the key."""
+        return {"to": self.to}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Own:
+        """Without the key."""
+        return cls(data["to"])
+
+
+@Integral.register
+class Whole:
+    """A number of a library, as numpy has them."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __int__(self) -> int:
+        return self.value
+
+
+class Connection:
+    """Nothing that can be told: it is called as pydantic calls its own."""
+
+    def get_secret_value(self, name: str) -> str:
+        """From somewhere else."""
+        raise AssertionError(name)
+
+
+def changed(value: Any, **changes: Any) -> Any:
+    for name, part in changes.items():
+        setattr(value, name, part)
+    return value
+
+
+DAY = datetime(2026, 1, 2, tzinfo=UTC)
+GROUPS: list[list[Any]] = [
+    [1, 1.0, True, "1", None, 2**70, -(2**70), Size.SMALL, Size.LARGE, Colour.RED, Colour.BLUE],
+    [Decimal(1), Decimal("1.0"), Fraction(1), Fraction(1, 2), 1j, 2j, range(2), range(3)],
+    [1, Whole(1), Whole(2)],
+    [float("inf"), float("-inf"), Decimal("inf"), 0.0, -0.0],
+    [
+        "a",
+        "b",
+        b"a",
+        b"b",
+        bytearray(b"a"),
+        Masked("a"),
+        Masked("b"),
+        changed(Masked("a"), note="n"),
+    ],
+    [DAY, DAY.date(), DAY.time(), DAY.isoformat(), DAY.replace(tzinfo=None), timedelta(1)],
+    [date(2026, 1, 1), timedelta(2), time(1), timezone(timedelta(hours=1)), UTC],
+    [ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Tokyo")],
+    [UUID(int=1), UUID(int=2), PurePosixPath("a"), PurePosixPath("b"), PureWindowsPath("a")],
+    [ip_address("10.0.0.1"), ip_address("10.0.0.2"), re.compile("a"), re.compile("a", re.ASCII)],
+    [SecretStr("a"), SecretStr("b"), SecretBytes(b"a"), AnyUrl("http://a"), AnyUrl("http://b")],
+    [[], (), set(), frozenset(), {}, deque(), OrderedDict(), defaultdict(list), [[]], [()], [{}]],
+    [[1, 2], [2, 1], (1, 2), Pair(1, 2), Twin(1, 2), Pair(1), deque([1, 2]), {1, 2}, [[1], 2]],
+    [{"a": 1}, {"b": 1}, {"a": 2}, {1: 1}, {"1": 1}, {(1,): 1}, {"a": None}, {Colour.RED: 1}],
+    [int, str, Connection, Connection(), "Connection", ["Connection"]],
+    [Bill("a"), Bill("b"), changed(Bill("a"), note="n"), changed(Bill("a"), other="n")],
+    [Slip("a"), Slip("b"), changed(Slip("a"), note="n"), Slip(Slip("a")), Bill(Slip("a"))],
+    [
+        Payee(),
+        Payee(hidden="h"),
+        changed(Payee(), _kept="k"),
+        Payee.model_validate({"more": 1}),
+        Payee(name=b"Ann"),
+    ],
+    [Payee(name=SecretStr("a")), Payee(name=SecretStr("b")), Payee(name=Connection())],
+    [Order(payee=Payee()), Order(payee=BankPayee()), Order(payee=BankPayee(iban="I"))],
+    [Own("a"), Own("b"), Own("a", "k"), Own("a", "j"), {"to": "a"}],
+]
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=range(len(GROUPS)))
+def test_two_values_have_two_forms(group: list[Any]) -> None:
+    """Whatever their classes print, dump or compare."""
+    forms = [json.dumps(whole_form(value), sort_keys=True) for value in group]
+
+    assert len({*forms}) == len(group)
+    assert not any(" at 0x" in form for form in forms)
+
+
+@pytest.mark.parametrize(
+    ("one", "same"),
+    [
+        ({"a": 1, "b": [2]}, {"b": [2], "a": 1}),
+        ({1: "a", 2: "b"}, {2: "b", 1: "a"}),
+        ({8, 0, 1}, {1, 0, 8}),
+        ({"a": [{1}, 2]}, FrozenDict({"a": FrozenList([FrozenSet({1}), 2])})),
+        ([{"a": 1}], SharedList([{"a": 1}])),
+        (Bill("a"), Bill("a")),
+        (Payee(), Payee(name="Ann")),
+        (Own("a"), Own("a")),
+        (Connection(), Connection()),
+        ([Connection(), SimpleNamespace(a=1)], [Connection(), SimpleNamespace(a=2)]),
+    ],
+)
+def test_the_same_value_has_the_same_form(one: Any, same: Any) -> None:
+    """However it is kept, and which of its fields were given."""
+    assert json.dumps(whole_form(one), sort_keys=True) == json.dumps(
+        whole_form(same), sort_keys=True
+    )
+
+
+@pytest.mark.parametrize("value", [Hashed(), Counted(), Payee()])
+def test_what_a_value_has_kept_of_the_rest_is_no_part_of_it(value: Any) -> None:
+    """Its hash, and what it has computed: to look at a value makes no other one of it."""
+    before = whole_form(value)
+    _ = hash(value) if isinstance(value, Hashed) else value.length
+
+    assert whole_form(value) == before
+
+
+def test_a_value_that_is_in_itself_has_a_form() -> None:
+    """All that stands beside it counts."""
+    forms = []
+    for to in "ab":
+        bill = Bill()
+        bill.to = [to, bill]
+        forms.append(whole_form(bill))
+    assert forms[0] != forms[1]
+    assert whole_form([[1], [1]]) == ["list", [["list", [1]], ["list", [1]]]]
+
+
+def test_a_value_that_is_too_deep_is_there_by_its_class() -> None:
+    """Python cannot follow it."""
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    assert whole_form(value) == ["list"]
+    assert with_whole_form("<list>", value) == {
+        "$type": "whole",
+        "data": "<list>",
+        "value": ["list"],
+    }
+
+
+def test_what_has_parts_is_no_scalar() -> None:
+    """And what has none is one."""
+    assert scalar_form(Bill()) is None
+    assert scalar_form(Decimal(1)) == ["Decimal", "1"]
+
+
+STORED: list[tuple[Any, Any]] = [
+    (Any, 1.0),
+    (Any, 2**70),
+    (Any, (1, {"a": {2}})),
+    (datetime, DAY),
+    (Any, [date(2026, 1, 1), Decimal("1.10")]),
+    (PurePosixPath, PurePosixPath("a")),
+    (Colour, Colour.RED),
+    (Size, Size.LARGE),
+    (Pair, Pair(1, "a")),
+    (list[Bill], [Bill("a")]),
+    (Slip, Slip("a")),
+    (Hashed, Hashed()),
+    (Order, Order(payee=Payee())),
+    (Own, Own("a")),
+    (dict[int, Bill], {1: Bill("a")}),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), STORED, ids=range(len(STORED)))
+def test_what_a_store_has_kept_whole_has_the_same_form(kind: Any, value: Any) -> None:
+    """So a decision counts in another process."""
+    empty = State({"key": {"type": kind}})
+    state = empty.set("key", value)
+    data = json.loads(json.dumps(state_to_json(state)))
+    back = empty.set("key", values_from_json(data, {"key": kind})["key"])
+
+    assert whole_form(back.read("key")) == whole_form(state.read("key"))
+    assert is_plain(back.read("key")) == is_plain(value)
