@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from io import StringIO
+from typing import cast
+
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
@@ -15,8 +18,10 @@ from detent import (
 from detent.adapters.cli.main import main
 from detent.adapters.cli.runs.printing import age, duration, put_lines, table
 from detent.adapters.cli.runs.views import timeline
+from detent.adapters.confirmation.console import barred
 from detent.adapters.stories.parts import Stretch
 from detent.adapters.stories.story import story_of
+from detent.adapters.system.terminal import Marked
 from tests.adapters.cli.runs.clerks import (
     HOSTILE,
     PAY,
@@ -142,6 +147,15 @@ def test_hostile_texts_steer_no_terminal(path: str, monkeypatch: pytest.MonkeyPa
         assert "\x1b" not in shown.output, words
         assert "\u202e" not in shown.output, words
         assert "▌" not in shown.output, words
+
+
+def test_a_row_of_a_question_keeps_its_mark_and_makes_no_second_row() -> None:
+    """On a terminal as well as in its pager: `pending` prints by it."""
+    console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
+    put_lines([(barred("pay"), ""), (Marked("▌ one\ntwo"), ""), ("▌ forged", "")], console)
+
+    shown = cast(StringIO, console.file).getvalue()
+    assert shown.splitlines() == ["▌ pay", r"▌ one\ntwo", r"\u258c forged"]
 
 
 def test_no_name_of_a_tool_makes_rows_of_its_own(path: str) -> None:
