@@ -746,6 +746,20 @@ def test_the_program_is_named_as_it_can_be_started(
     assert program() == (["detent"] if is_on_the_path else [str(script)])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal of its own is had on POSIX alone")
+@pytest.mark.parametrize("name", ["run", "chat"])
+def test_at_a_terminal_it_is_said_once_that_the_embedded_model_is_small(
+    folder: Path, name: str
+) -> None:
+    """No program that reads its output is told. The file here is no model, and none loads."""
+    (folder / "no.gguf").write_text("no model")
+    words = [name, *(["How hot?"] if name == "run" else []), "--model", "local:./no.gguf"]
+    shown, _ = at_terminal(words, folder, b"", b"Error")
+
+    assert shown.count("The embedded model is small and often wrong") == 1, shown
+    assert "often wrong" not in CliRunner().invoke(main, words).output
+
+
 def test_a_model_that_is_here_shows_no_bytes() -> None:
     """Only what is fetched has a size; then there is a time that is left."""
     shown = Console(file=io.StringIO(), force_terminal=True, width=120)
