@@ -29,7 +29,7 @@ from detent.core.run.approval import (
 )
 from detent.core.run.events import Event, GrantRevoked, HumanDecided
 from detent.core.run.refs import Path
-from detent.core.run.run import AwaitingDecision, Run, Slot
+from detent.core.run.run import AwaitingDecision, Run, Slot, has_no_answer
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.json_values import identity
 from detent.core.state.typevars import S
@@ -193,7 +193,12 @@ def apply_decisions(
 
 
 def grants_in(run: Run[Any]) -> tuple[Grant, ...]:
-    """The confirmations that count for further calls, of the agents at work in the run as well."""
+    """The confirmations that count for further calls, of the agents at work in the run as well.
+
+    None where it has ended, and cannot be tried again: it makes no further calls.
+    """
+    if run.outcome is not None and not has_no_answer(run):
+        return ()
     found = ((path, grant) for path, inner in runs_in(run) for grant in inner.grants)
     return tuple(evolve(grant, path=path) for path, grant in found)
 
