@@ -69,6 +69,19 @@ def test_the_timeline_is_to_scale(path: str) -> None:
     assert "wait: pay" in call("show", "order-1", "--view", "timeline").stdout
 
 
+def test_work_of_which_only_the_beginning_is_known_has_no_duration(path: str) -> None:
+    """Its process has ended right then, for all that is written: that is not 0.00 s of work."""
+    story = story_of("order-1", SQLiteJournal(path).read("order-1"))
+    assert story is not None
+    story.began_at, story.last_at = 0.0, 100.0
+    story.turns[0].calls[0].stretches = [Stretch("work", 50.0, 50.0, "cut short")]
+    story.turns[0].calls[1].stretches = [Stretch("work", 50.0, 60.0, "cut short")]
+
+    rows = [text for width in (80, 40) for text, _ in timeline(story, width, lambda text: True)]
+    ends = [row.split("✗")[1].strip() for row in rows if row.endswith(("✗", " s")) and "✗" in row]
+    assert ends == ["", "10 s"] * 2
+
+
 def test_on_a_narrow_terminal_bars_stand_below_their_names(path: str) -> None:
     """Each row stays within its 40 columns, and a bar has most of them."""
     story = story_of("order-1", SQLiteJournal(path).read("order-1"))
