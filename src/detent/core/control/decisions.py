@@ -143,8 +143,22 @@ def match_decision(
     answer = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)
     event = HumanDecided(slot.ref, digest, answer, who.name if who else decision.by, at, who)
     if (fault := refusal(agent, inner, event) or _mismatch(agent, inner, slot, answer)) is not None:
-        return Failure(fault)
+        return Failure(_with_way(fault, slot, decision))
     return Success(wrap_event(path, event))
+
+
+def _with_way(fault: Refusal, slot: Slot, decision: ToolExecutionDecision) -> Refusal:
+    """The refusal, with what is to be written by who has left arguments out of a change."""
+    given = decision.final_tool_params
+    if (
+        given is None
+        or fault.why != "invalid_arguments"
+        or slot.call.arguments.keys() <= given.keys()
+    ):
+        return fault
+    names = "".join(f", {name!r}: …" for name in given)
+    way = f"a change is all arguments, those that stay as well: modify({{**call.arguments{names}}})"
+    return evolve(fault, text=f"{fault.text}; {way}")
 
 
 def _mismatch(spec: AgentSpec[Any], run: Run[Any], slot: Slot, answer: Decision) -> Refusal | None:
