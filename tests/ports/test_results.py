@@ -110,6 +110,8 @@ def test_a_run_that_waits_says_so_and_what_to_do() -> None:
         "run 'run-1' has stopped; go on by agent.resume('run-1') or its snapshot"
     )
     assert "has stopped before: " in repr(AgentResult(paused, (held,)))
+    calls = (evolve(call, reason=""), call)
+    assert "human: pay, pay ('too much'). " in repr(AgentResult(paused, pending=calls))
     waiting = repr(AgentResult(paused, pending=(call,)))
     assert waiting.startswith(
         "<AgentResult: run 'run-1' waits for a human: pay ('too much'). Decide about the calls in "

@@ -171,7 +171,7 @@ class HostedRun:
 
     @property
     def grants(self) -> tuple[Grant, ...]:
-        """The confirmations that count for further calls, of agents at work in it as well."""
+        """The confirmations that count for further calls, inside as well; see `grants_in`."""
         return grants_in(self.run)
 
     def grant(self, ref: object, path: object) -> Grant | None:

@@ -153,7 +153,7 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
         before = f" before: {describe_effects(self.held)}" if self.held else ""
         if not self.pending:
             return f"run {name} has stopped{before}; go on by agent.resume({name}) or its snapshot"
-        calls = ", ".join(f"{call.tool_name} ({call.reason!r:.200})" for call in self.pending)
+        calls = ", ".join(map(_asked, self.pending))
         return (
             f"run {name} waits for a human: {calls}. Decide about the calls in `pending`, as by "
             f"agent.decide({name}, call.confirm()), and go on by agent.resume({name}); without a "
@@ -162,6 +162,11 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
 
     def __len__(self) -> int:
         return len(self.state.fields) + bool(self.run.messages)
+
+
+def _asked(call: PendingCall) -> str:
+    """A call that waits, and why, where its policy says so."""
+    return f"{call.tool_name} ({call.reason!r:.200})" if call.reason else call.tool_name
 
 
 class RunEndedError(DetentError, ValueError):

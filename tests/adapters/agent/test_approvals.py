@@ -435,6 +435,7 @@ def test_a_run_that_is_done_says_that_nothing_can_be_taken_back() -> None:
     (grant,) = bench.agent.grants("r")
     bench.agent.resume("r")
 
+    assert bench.agent.grants("r") == ()
     with pytest.raises(RunEndedError, match="it is done"):
         bench.agent.revoke("r", grant)
 
@@ -449,7 +450,7 @@ def test_what_is_remembered_goes_along_with_a_snapshot() -> None:
     decided = stopped.snapshot.with_decisions([call.confirm(remember="tool")])
     result = bench.agent.run(snapshot=decided)
 
-    assert [grant.scope for grant in bench.agent.grants(result.run.id)] == ["tool"]
+    assert [grant.scope for grant in result.run.grants] == ["tool"]
     assert result.run.id != "r"
 
 

@@ -83,6 +83,22 @@ def test_a_conversation_in_which_nothing_was_said_is_not_gone_on_with(
     assert "To go on" not in CliRunner().invoke(main, ["chat", *model([])], input="\n").output
 
 
+def test_it_is_said_what_each_answer_rests_on(folder: Path, model: Model) -> None:
+    """As `detent run` says it; an answer that the model made up is told from others."""
+    looks = calls("search_files", words="tea"), calls("read_file", file="tea.md")
+    script = [looks[0], TEA, MILK, looks[1], TEA]
+    typed = "What is tea?\nAnd milk?\nWhere?\n\n"
+    result = CliRunner().invoke(main, ["chat", *model(script)], input=typed)
+
+    told = [line for line in result.output.splitlines() if line.startswith("(sources so far: ")]
+    nothing = "; nothing was looked up for this answer"
+    assert told == [
+        "(sources so far: none read; found: tea.md)",
+        f"(sources so far: none read; found: tea.md{nothing})",
+        "(sources so far: tea.md)",
+    ]
+
+
 def test_a_program_reads_each_answer_as_json(folder: Path, model: Model) -> None:
     """A line for each on standard output, and nothing else there."""
     result = CliRunner().invoke(

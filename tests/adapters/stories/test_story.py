@@ -102,7 +102,7 @@ def test_notes_say_what_else_has_happened() -> None:
     agent.resume("r")
     clerk(store, "Short.", "Long.", hooks=[once_more]).run("Go", run_id="again")
 
-    assert told(store).notes == [TAKEN_UP]
+    assert [turn.notes for turn in told(store).turns] == [[TAKEN_UP]]
     assert TAKEN_UP not in steps_of("r", store.read("r"))
     assert told(store, "again").notes == ["the answer was sent back: Say more."]
 
@@ -202,7 +202,23 @@ def test_how_long_a_call_took_whose_process_ended_is_not_made_up() -> None:
     agent.resume("r")
 
     shown = [text for text, _ in tree(told(store))]
-    assert shown.count("   answered: paid") == 2  # what was said of it, and what came of it
+    assert [text for text in shown if text.startswith("   answered")] == [
+        "   answered: paid",
+        "   answered",
+    ]
+
+
+@pytest.mark.parametrize("by", ["Ada", None])
+def test_a_confirmation_that_was_taken_back_says_so_where_it_was_given(by: str | None) -> None:
+    """In words, and with who has done it."""
+    store, calls = MemoryJournal(), said(ToolCall("pay", {"amount": 5}), ToolCall("wire"))
+    agent = clerk(store, calls, tools=[pay, wire], confirmation_strategies={"*": AlwaysAskPolicy()})
+    agent.run("Go", run_id="r", raise_at_break_point=False)
+    agent.decide("r", agent.pending("r")[0].confirm(remember="tool"))
+    agent.revoke("r", agent.grants("r")[0], by=by)
+
+    who = ", says Ada" if by else ""
+    assert told(store).calls[0].said == ["confirmed", f"counts for no further calls{who}"]
 
 
 @tool(on_unknown="rerun")

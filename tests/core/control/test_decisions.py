@@ -122,6 +122,19 @@ def test_a_decision_that_does_not_count_changes_nothing(
     assert waiting(SPEC, ANN, BOB) == RUN
 
 
+def test_who_leaves_arguments_out_of_a_change_is_told_what_to_write() -> None:
+    """It is not merged: what stands there is all that runs. Another misfit needs no such words."""
+    told = []
+    for given in ({"amount": 3}, {**FIRST.arguments, "amount": "x"}):
+        with pytest.raises(DecisionRefusedError) as caught:
+            apply_decisions(SPEC, RUN, [FIRST.modify(given)], 1.0)
+        told.append(str(caught.value))
+
+    way = "those that stay as well: modify({**call.arguments, 'amount': …})"
+    assert "'to' is missing" in told[0]
+    assert [text.endswith(way) for text in told] == [True, False]
+
+
 def test_a_decision_about_a_call_that_has_ended_is_told_so() -> None:
     """The turn is over, and the run still knows what was decided in it."""
     run, _ = apply_decisions(SPEC, RUN, [FIRST.reject("no"), SECOND.reject("no")], 1.0)

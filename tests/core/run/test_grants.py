@@ -9,7 +9,7 @@ from attrs import evolve
 
 from detent import ToolCall
 from detent.approvals import AskOncePolicy, pending
-from detent.core.control.decisions import apply_decisions
+from detent.core.control.decisions import apply_decisions, grants_in
 from detent.core.run.approval import Binding, Grant, Scope
 from detent.core.run.refs import CallRef
 from detent.core.storage.journal import event_from_json, event_to_json
@@ -50,6 +50,16 @@ def test_a_grant_counts_in_later_turns_until_it_is_revoked() -> None:
     assert step(SPEC, revoked, GrantRevoked(CallRef(1, 0))) is revoked
 
 
+def test_a_run_that_has_ended_has_nothing_to_take_back() -> None:
+    """It makes no further calls: to take anything back is refused."""
+    run = waiting(SPEC, FIVE, SIX)
+    run, _ = apply_decisions(SPEC, run, [pending(SPEC, run)[0].confirm(remember="arguments")], 1)
+    ended = step(SPEC, run, CancelRequested("enough"))
+
+    assert (len(grants_in(run)), ended.outcome is not None, len(ended.grants)) == (1, True, 1)
+    assert grants_in(ended) == ()
+
+
 def test_what_has_failed_goes_on_by_nothing_that_was_taken_back() -> None:
     """The model gave no answer: it is asked again, and what was confirmed would count still."""
     run = waiting(SPEC, FIVE)
@@ -57,6 +67,7 @@ def test_what_has_failed_goes_on_by_nothing_that_was_taken_back() -> None:
     run = step(SPEC, run, ToolReturned(CallRef(1, 0), 1, result_of(PAY, "paid")))
     failed = step(SPEC, run, ModelFailed(2, 1, ModelFailure("overloaded", "no")))
     assert failed.outcome is not None
+    assert grants_in(failed) == failed.grants
 
     revoked = step(SPEC, failed, GrantRevoked(CallRef(1, 0)))
     done = step(SPEC, run, CancelRequested("enough"))

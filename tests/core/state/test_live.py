@@ -203,10 +203,13 @@ def test_what_another_thread_writes_right_behind_a_write_is_seen() -> None:
 
 
 def test_it_prints_and_compares_as_a_state() -> None:
-    """A tool may log it."""
-    _, state = typed()
+    """A tool may log it, and who has kept it, a spy say, when the call has ended."""
+    ledger, state = typed()
     assert state == START
     assert repr(state) == repr(START)
+    state.set(MoreResearch.reader, "Bob")
+    ledger.end()
+    assert repr(state) == repr(START.set(MoreResearch.reader, "Bob"))
     assert type(state).__name__ == "MoreResearch"
     with pytest.raises(AttributeError):
         state.reader = "Bob"  # type: ignore[assignment]  # the mistake

@@ -89,7 +89,7 @@ class RunDecisions:
     def grants(self, run_id: str) -> tuple[Grant, ...]:
         """The confirmations that count for further calls of a run of the journal.
 
-        Those of the agents at work in it, too. Those of a run that is done count for nothing more.
+        Those of the agents at work in it, too. None where it has ended, and cannot be tried again.
         """
         from detent.core.control.decisions import grants_in
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from detent.adapters.cli.folder import Research
 from detent.adapters.cli.folder_agent import own_runs
 from detent.adapters.cli.runs.stores import LAST, NAMED, every_run
 from detent.adapters.cli.settings import Settings, kept_settings
-from detent.adapters.cli.show import Show, outcome, put
+from detent.adapters.cli.show import Show, outcome, put, sources_of
 from detent.core.chat.messages import ChatRole
 from detent.core.values.checks import meant
 from detent.ports.confirmation import HITLBreakpointException
@@ -84,6 +84,8 @@ class Conversation:
             ) from stopped
         if result.exit_reason != "text":
             put(self.console, f"(ended by {result.exit_reason})", "dim")
+        looked = "" if _has_looked(result) else "; nothing was looked up for this answer"
+        put(self.console, f"(sources so far: {sources_of(result.state)}{looked})", "dim")
         if self.is_json:
             told_of = outcome(result, time.monotonic() - started, None)
             click.echo(json.dumps({"thread_id": self.thread_id, **told_of}))
@@ -111,6 +113,12 @@ class Conversation:
     def _runs(self) -> Any:
         journal = self.agent.assembly.required_journal
         return journal.runs(RunQuery(thread_id=self.thread_id, limit=1))
+
+
+def _has_looked(result: AgentResult[Research]) -> bool:
+    """Whether a tool was called for the latest question: what was read stays in a conversation."""
+    latest = takewhile(lambda said: said.role is not ChatRole.USER, reversed(result.messages))
+    return any(said.tool_calls for said in latest)
 
 
 def thread_named(console: Console, name: str) -> str:

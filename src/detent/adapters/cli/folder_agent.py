@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,8 @@ PROMPT = (
     "Name the files that you used."
 )
 PROMPT_WRITING = " When you know the answer, call write_answer once with the whole of it."
+
+SMALL = "The embedded model is small and often wrong: look up what it says, or name one by --model."
 
 
 def _models(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
@@ -102,8 +105,12 @@ def ready_generator(console: Console, model: str, base_url: str | None) -> Gener
     try:
         with chat_generator(model, **({"api_base_url": base_url} if base_url else {})) as generator:
             if isinstance(generator, LocalChatGenerator):
+                if sys.stderr.isatty():
+                    put(Console(stderr=True), SMALL, "dim")
                 with progress_bar(console, "loading the model") as tell:
                     generator.warm_up(tell)
+            else:
+                generator.require_key()
             yield generator
     except KeyboardInterrupt:
         put(console, "\nStopped. The same command starts again.", "bold")

@@ -142,6 +142,11 @@ def outcome(
     }
 
 
+def sources_of(state: Research) -> str:
+    """What an answer rests on: the files that were read, or else those that a search has found."""
+    return ", ".join(state.sources) or f"none read; found: {', '.join(state.found) or 'none'}"
+
+
 def summary(
     console: Console, result: AgentResult[Research], place: str, seconds: float | None
 ) -> None:
@@ -149,8 +154,7 @@ def summary(
 
     `seconds` is None for a run that had ended before.
     """
-    state = result.state
-    names = ", ".join(state.sources) or f"none read; found: {', '.join(state.found) or 'none'}"
+    names = sources_of(result.state)
     used = result.token_usage
     console.rule(style="dim")
     rows = {

@@ -75,7 +75,7 @@ def _of_story(story: Story) -> Iterator[str]:
     for turn in story.turns:
         yield from (f"no answer: {failure}" for failure in turn.failures)
         if turn.replied_at is None:
-            yield from turn.notes
+            yield from _said(turn.notes)
             continue
         yield f"model: {turn.text}"
         yield from (f"call: {call.tool} {compact(call.arguments)}" for call in turn.calls)
@@ -84,5 +84,10 @@ def _of_story(story: Story) -> Iterator[str]:
                 yield f"result: {call.result}"
             elif call.status != "begun":
                 yield f"{call.tool} {call.status}"
-        yield from turn.notes
-    yield from (note for note in story.notes if note != TAKEN_UP)
+        yield from _said(turn.notes)
+    yield from _said(story.notes)
+
+
+def _said(notes: Iterable[str]) -> Iterator[str]:
+    """But that a process has taken the run up, which is no step of it."""
+    return (note for note in notes if note != TAKEN_UP)

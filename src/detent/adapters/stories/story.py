@@ -120,16 +120,20 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
         story.notes.append(f"cancelled: {data.get('reason', '')}")
         _interrupt(story, story.lived_at, CUT_SHORT)  # its process may have ended long before
     elif kind == "MessageReceived":
-        notes = story.turns[-1].notes if story.turns else story.notes  # the next turn reads it
-        notes.append(f"said: {text_in(object_of(data.get('message')))}")
+        _note(story, f"said: {text_in(object_of(data.get('message')))}")  # the next turn reads it
     elif kind == "AnswerRejected":
         story.notes.append(f"the answer was sent back: {data.get('text', '')}")
     elif kind == "Resumed":
-        story.notes.append(TAKEN_UP)
+        _note(story, TAKEN_UP)
         _interrupt(story, story.lived_at, CUT_SHORT)
         _wake(story, at)
     story.last_at = at
     _mark(story, at, str(data.get("mark", "")), is_reply=kind == "ModelReplied")
+
+
+def _note(story: Story, text: str) -> None:
+    """Keep what was said, or has happened, where the run had come to."""
+    (story.turns[-1].notes if story.turns else story.notes).append(text)
 
 
 def _innermost(kind: str, data: Json) -> str:
@@ -216,7 +220,15 @@ def _take_of_call(story: Story, call: Call, at: float, kind: str, data: Json) ->
         case "ToolNeverRan" if call.attempts == data.get("attempt"):
             call.never_worked()
         case _:
-            call.said.append(kind)
+            call.said.append(_heard(kind, data))
+
+
+def _heard(kind: str, data: Json) -> str:
+    """What has happened to a call that changes nothing of it."""
+    if kind != "GrantRevoked":
+        return kind
+    by = data.get("by")
+    return "counts for no further calls" + (f", says {by}" if by else "")
 
 
 def _take_inside(story: Story, call: Call, at: float, data: Json) -> None:

@@ -29,7 +29,7 @@ from detent.core.run.approval import (
 )
 from detent.core.run.events import Event, GrantRevoked, HumanDecided
 from detent.core.run.refs import Path
-from detent.core.run.run import AwaitingDecision, Run, Slot
+from detent.core.run.run import AwaitingDecision, Run, Slot, has_no_answer
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.json_values import identity
 from detent.core.state.typevars import S
@@ -143,8 +143,22 @@ def match_decision(
     answer = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)
     event = HumanDecided(slot.ref, digest, answer, who.name if who else decision.by, at, who)
     if (fault := refusal(agent, inner, event) or _mismatch(agent, inner, slot, answer)) is not None:
-        return Failure(fault)
+        return Failure(_with_way(fault, slot, decision))
     return Success(wrap_event(path, event))
+
+
+def _with_way(fault: Refusal, slot: Slot, decision: ToolExecutionDecision) -> Refusal:
+    """The refusal, with what is to be written by who has left arguments out of a change."""
+    given = decision.final_tool_params
+    if (
+        given is None
+        or fault.why != "invalid_arguments"
+        or slot.call.arguments.keys() <= given.keys()
+    ):
+        return fault
+    names = "".join(f", {name!r}: …" for name in given)
+    way = f"a change is all arguments, those that stay as well: modify({{**call.arguments{names}}})"
+    return evolve(fault, text=f"{fault.text}; {way}")
 
 
 def _mismatch(spec: AgentSpec[Any], run: Run[Any], slot: Slot, answer: Decision) -> Refusal | None:
@@ -193,7 +207,12 @@ def apply_decisions(
 
 
 def grants_in(run: Run[Any]) -> tuple[Grant, ...]:
-    """The confirmations that count for further calls, of the agents at work in the run as well."""
+    """The confirmations that count for further calls, of the agents at work in the run as well.
+
+    None where it has ended, and cannot be tried again: it makes no further calls.
+    """
+    if run.outcome is not None and not has_no_answer(run):
+        return ()
     found = ((path, grant) for path, inner in runs_in(run) for grant in inner.grants)
     return tuple(evolve(grant, path=path) for path, grant in found)
 

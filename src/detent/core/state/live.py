@@ -49,8 +49,15 @@ class PendingWrites:
         self._is_open = False
         return tuple(self._writes)
 
+    def shown(self) -> str:
+        """The state after all writes, in words: these it has when the call has ended as well."""
+        return repr(self._folded()[1])
+
     def _current(self) -> tuple[int, BaseState]:
         self._require_open()
+        return self._folded()
+
+    def _folded(self) -> tuple[int, BaseState]:
         count, state = self._seen
         if fresh := self._writes[count:]:  # two threads may fold the same ones: to equal states
             self._seen = count, state = count + len(fresh), state.update(fresh)
@@ -94,6 +101,7 @@ def _live(kind: type[BaseState]) -> type[BaseState]:
         "_keys": property(lambda self: self._pending.latest().fields),
         "_values": property(lambda self: self._pending.latest()._values),  # noqa: SLF001  # of its own kind
         "_put": put,
+        "__repr__": lambda self: self._pending.shown(),
         "update": update,
     }
     return cast(type[BaseState], type(kind.__name__, (kind,), body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -38,9 +39,20 @@ def decide(
     folder: Path, early: bytes, late: bytes, *way: str, stdout: Path | None = None
 ) -> tuple[str, int]:
     """What a person sees who types before and after they are asked, and the exit code."""
+    words = ("decide", "order-1", *(way or ("--confirm",)))
+    return at_a_terminal(folder, words, early, late, stdout)
+
+
+def at_a_terminal(
+    folder: Path,
+    words: Sequence[str],
+    early: bytes = b"",
+    late: bytes = b"",
+    stdout: Path | None = None,
+) -> tuple[str, int]:
+    """What a person sees of a command of `detent runs`, and the exit code."""
+    words = ("runs", *words, "--app", "the_desk:agent")
     ours, theirs = pty.openpty()
-    way = way or ("--confirm",)
-    words = ("runs", "decide", "order-1", *way, "--app", "the_desk:agent")
     os.write(ours, early)
     with (stdout or Path(os.devnull)).open("wb") as elsewhere:
         program = subprocess.Popen(
@@ -108,6 +120,15 @@ def test_each_row_of_a_question_has_its_mark(
     rows = seen[: seen.index("Is it about this?")].strip().splitlines()
     assert [row for row in rows if row and not row.startswith(mark)] == []
     assert f"{mark}  amount = 5" in rows
+
+
+def test_what_pending_shows_on_a_terminal_has_the_mark_too(folder: Path) -> None:
+    """It is the first that a person sees of a question."""
+    seen, _ = at_a_terminal(folder, ("pending",))
+
+    rows = [row for row in seen.splitlines() if "amount" in row or "order-1  pay" in row]
+    assert rows
+    assert [row for row in rows if not row.startswith("▌ ")] == []
 
 
 def test_what_is_made_of_a_row_is_a_plain_text() -> None:

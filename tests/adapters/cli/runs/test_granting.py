@@ -10,7 +10,8 @@ import pytest
 from detent import AlwaysAskPolicy, SQLiteJournal, ToolCall
 from detent.core.run.approval import Scope
 from tests.adapters.cli.runs.clerks import PAY, app, begin, call, clerk, document, said
-from tests.adapters.cli.runs.test_remote import at
+from tests.adapters.web.browsers import Site
+from tests.adapters.web.pages import payer_and_signer, waiting
 
 SECOND = ToolCall("pay", {"amount": 6, "pin": "hush-hush"}, "c2")
 ASKS = {"pay": AlwaysAskPolicy()}
@@ -72,14 +73,35 @@ def test_of_several_one_is_named(store: SQLiteJournal, monkeypatch: pytest.Monke
     assert [grant.scope for grant in clerk(store).grants("r")] == ["arguments"]
 
 
+def test_of_a_run_that_has_ended_nothing_is_listed(
+    store: SQLiteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is advised is never refused: there is nothing to take back any more."""
+    code = app(monkeypatch)
+    remember(store, 5, "arguments")
+    call("cancel", "r")
+
+    listed = call("grants", "r", "--app", code)
+    assert (listed.stdout, "To take one back" in listed.stderr) == ("", False)
+    assert "run r has ended: no yes counts any further" in listed.stderr
+    assert "run r has ended" in call("revoke", "r", "--app", code, code=4).stderr
+
+
 def test_over_a_host_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who takes it back is who the token says."""
-    with at() as site:
+    site = Site(lambda: waiting({"one": payer_and_signer([])}))
+    try:
         monkeypatch.setenv("DETENT_HOST", site.url)
         assert document("grants", "one") == {"run_id": "one", "grants": []}
-        call("decide", "one", "--confirm", "--unseen", "--remember", "tool")
-        site.wait_for("one")
+        call("decide", "one", "pay", "--confirm", "--unseen", "--remember", "tool")
         assert "--by is for a store" in call("revoke", "one", "--by", "me", code=2).stderr
         (shown,) = document("grants", "one")["grants"]
         assert "s3cret-value" not in json.dumps(shown)
+        assert document("revoke", "one") == {"run_id": "one", "revoked": shown}
+        assert "its own call alone" in call("revoke", "one", code=4).stderr
+        call("decide", "one", "sign", "--confirm", "--unseen", "--remember", "tool")
+        site.wait_for("one")
+        assert document("grants", "one")["grants"] == []
         assert "has ended" in call("revoke", "one", code=4).stderr
+    finally:
+        site.close()

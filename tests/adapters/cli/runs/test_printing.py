@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from io import StringIO
+from typing import cast
+
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
@@ -15,8 +18,10 @@ from detent import (
 from detent.adapters.cli.main import main
 from detent.adapters.cli.runs.printing import age, duration, put_lines, table
 from detent.adapters.cli.runs.views import timeline
+from detent.adapters.confirmation.console import barred
 from detent.adapters.stories.parts import Stretch
 from detent.adapters.stories.story import story_of
+from detent.adapters.system.terminal import Marked
 from tests.adapters.cli.runs.clerks import (
     HOSTILE,
     PAY,
@@ -62,6 +67,19 @@ def test_the_timeline_is_to_scale(path: str) -> None:
     assert model.index("━") < wait.index("┄")
     assert "=" in "".join(text for text, _ in timeline(story, 80, lambda text: False)[2:])
     assert "wait: pay" in call("show", "order-1", "--view", "timeline").stdout
+
+
+def test_work_of_which_only_the_beginning_is_known_has_no_duration(path: str) -> None:
+    """Its process has ended right then, for all that is written: that is not 0.00 s of work."""
+    story = story_of("order-1", SQLiteJournal(path).read("order-1"))
+    assert story is not None
+    story.began_at, story.last_at = 0.0, 100.0
+    story.turns[0].calls[0].stretches = [Stretch("work", 50.0, 50.0, "cut short")]
+    story.turns[0].calls[1].stretches = [Stretch("work", 50.0, 60.0, "cut short")]
+
+    rows = [text for width in (80, 40) for text, _ in timeline(story, width, lambda text: True)]
+    ends = [row.split("✗")[1].strip() for row in rows if row.endswith(("✗", " s")) and "✗" in row]
+    assert ends == ["", "10 s"] * 2
 
 
 def test_on_a_narrow_terminal_bars_stand_below_their_names(path: str) -> None:
@@ -142,6 +160,15 @@ def test_hostile_texts_steer_no_terminal(path: str, monkeypatch: pytest.MonkeyPa
         assert "\x1b" not in shown.output, words
         assert "\u202e" not in shown.output, words
         assert "▌" not in shown.output, words
+
+
+def test_a_row_of_a_question_keeps_its_mark_and_makes_no_second_row() -> None:
+    """On a terminal as well as in its pager: `pending` prints by it."""
+    console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
+    put_lines([(barred("pay"), ""), (Marked("▌ one\ntwo"), ""), ("▌ forged", "")], console)
+
+    shown = cast(StringIO, console.file).getvalue()
+    assert shown.splitlines() == ["▌ pay", r"▌ one\ntwo", r"\u258c forged"]
 
 
 def test_no_name_of_a_tool_makes_rows_of_its_own(path: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from attrs import fields
@@ -13,10 +13,17 @@ from detent import (
     Agent,
     ChatMessage,
     ComponentTool,
+    FencingToken,
+    IdempotencyKey,
+    Replaced,
+    SecretParameter,
     State,
     Tool,
     ToolCall,
+    TypedState,
     create_tool_from_function,
+    inject,
+    stores,
     tool,
 )
 from detent.testing import ScriptedChatGenerator, SpiedTool, spy
@@ -90,6 +97,46 @@ def agent_with(spied: Tool) -> Agent[State]:
 def test_what_the_tool_writes_reaches_the_state() -> None:
     """The wiring is that of the original."""
     assert agent_with(spy(halve)).run("work")["found"] == 2.0
+
+
+class Garden(TypedState):
+    """What a tool is given."""
+
+    owner = Replaced("nobody")
+    beds = Replaced(0)
+
+
+@tool
+@stores(Garden.beds)
+def water(
+    state: Garden,
+    bed: int,
+    *,
+    key: IdempotencyKey,
+    token: FencingToken,
+    code: Annotated[str, SecretParameter()],
+    tags: list[str] = [],  # noqa: B006 - of such a default each call gets a copy
+    owner: str = inject(Garden.owner),
+) -> int:
+    """Water a bed."""
+    return bed + len(f"{owner}{state.owner}{bool(key)}{token}{tags}")
+
+
+@pytest.mark.parametrize("wired", [water, spy(water)], ids=["plain", "spied"])
+def test_what_detent_fills_in_it_fills_in_as_for_the_plain_tool(wired: Tool) -> None:
+    """By `inject`, the state itself, what names the call, and defaults; a decision binds alike."""
+    call = ToolCall("water", {"bed": 1, "code": "hush"})
+    chat = ScriptedChatGenerator(call, "done")
+    agent = Agent(chat_generator=chat, tools=[wired], state_schema=Garden)
+    result = agent.run("work", owner="Eva")
+
+    assert result.state.beds == 1 + len("EvaEvaTrue0[]")
+    for name in ("version", "signature", "inputs", "outputs", "hidden", "masked", "spec"):
+        assert getattr(wired, name) == getattr(water, name), name
+    if isinstance(wired, SpiedTool):
+        (use,) = wired.uses
+        assert use.arguments.keys() == water.signature.declared.keys()
+        assert (use.arguments["owner"], use.arguments["tags"]) == ("Eva", [])
 
 
 def test_only_a_tool_is_spied() -> None:

@@ -446,7 +446,7 @@ def test_a_run_is_cancelled_in_the_name_of_who_asks() -> None:
 
 
 def test_what_counts_further_is_taken_back_in_the_name_of_who_asks() -> None:
-    """Once; what is none of the run's is refused."""
+    """Once; what is none of the run's is refused, and one that has ended has none."""
     paid: Paid = []
 
     async def visit() -> list[Any]:
@@ -466,11 +466,11 @@ def test_what_counts_further_is_taken_back_in_the_name_of_who_asks() -> None:
             left = (await client.get("/api/run/clerk")).json()["grants"]
             return [grant, [answer.status_code for answer in answers], left]
 
-    (grant,), late = asyncio.run(visit())
-    assert (grant["tool_name"], grant["scope"], grant["by"]) == ("pay", "arguments", "local")
-    assert (late.status_code, late.json()["error"]["why"]) == (409, "ended")
+    none, late = asyncio.run(visit())
+    assert (none, late.status_code, late.json()["error"]["why"]) == ([], 409, "unknown_call")
     assert len(paid) == 2
     grant, codes, left = asyncio.run(waits())
+    assert (grant["tool_name"], grant["scope"], grant["by"]) == ("pay", "tool", "local")
     assert (grant["arguments"]["key"], codes, left) == ("********", [409, 422, 200, 409], [])
 
 

@@ -19,6 +19,7 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.stories.entries import compact
 from detent.ports.journal import Journal
+from detent.ports.listing import ENDED
 
 Revoke: TypeAlias = Callable[[], object]
 
@@ -40,7 +41,7 @@ def grants(*, run_id: str, store: Journal, app: str | None, as_json: bool) -> No
         number = " NUMBER" if len(found) > 1 else ""
         say(f"To take one back: {runs_command('revoke', name)}{number}")
     else:
-        say(f"In run {name} each yes counts for its own call alone.")
+        say(_why_none(store, name))
 
 
 @click.command()
@@ -66,7 +67,7 @@ def revoke(
     name = run_named(store, run_id)
     found = _grants(store, name, app, by)
     if not found:
-        raise ending(f"in run {name} each yes counts for its own call alone", REFUSED)
+        raise ending(_why_none(store, name), REFUSED)
     if number is None and len(found) > 1:
         put_lines(_rows([shown for shown, _ in found]))
         raise click.UsageError(f"more than one counts, say which: 1 to {len(found)}")
@@ -78,6 +79,12 @@ def revoke(
         put_json({"run_id": name, "revoked": shown})
         return
     say(f"run {name}: what was said of {one_row(shown['tool_name'])} counts for no further calls")
+
+
+def _why_none(store: Journal, name: str) -> str:
+    if required_story(store, name).status in ENDED:
+        return f"run {name} has ended: no yes counts any further"
+    return f"in run {name} each yes counts for its own call alone"
 
 
 def _grants(

@@ -15,7 +15,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 from detent.adapters.cli.show import put
-from detent.adapters.system.terminal import escape_control
+from detent.adapters.system.terminal import Marked, escape_control
 
 Line: TypeAlias = tuple[str, str]
 """A text, and its style. RULE: it is printed as one row, whatever is in it: the name of a tool that
@@ -35,7 +35,7 @@ def put_json(value: object) -> None:
 def put_lines(lines: Iterable[Line], console: Console | None = None) -> None:
     """Lines for people; by a pager where they are more than a terminal shows."""
     console = console or Console()
-    all_lines = [("\\n".join(text.splitlines()), style) for text, style in lines]
+    all_lines = [(_as_row(text), style) for text, style in lines]
     is_long = len(all_lines) >= console.height
     if not (console.is_terminal and sys.stdin.isatty() and is_long):
         for text, style in all_lines:
@@ -45,6 +45,11 @@ def put_lines(lines: Iterable[Line], console: Console | None = None) -> None:
     with console.pager(styles=not console.no_color):
         for text, style in all_lines:
             put(console, text, style)
+
+
+def _as_row(text: str) -> str:
+    row = "\\n".join(text.splitlines())
+    return Marked(row) if isinstance(text, Marked) else row  # or our own mark would be escaped
 
 
 def table(

@@ -100,7 +100,9 @@ def _call(call: Call, indent: str) -> Iterator[Line]:
         took = f" in {duration(sum(_worked_s(call, work) for work in known))}"
     # Cut short, a fault would not say what is to be done.
     told = one_line(fault_of(call.result)) if call.status in FAULTY else short(call.result)
-    result = f": {told}" if told else ""
+    # Who has refused it, or answered for it, is told above, with the same words.
+    is_said = any(short(text).endswith(f": {told}") for text in call.said)
+    result = f": {told}" if told and not is_said else ""
     yield f"{indent}{call.status}{took}{tries}{reason}{result}", STYLES.get(call.status, "")
 
 
@@ -133,14 +135,21 @@ def timeline(story: Story, width: int, can: Callable[[str], bool]) -> list[Line]
     lines, rows = heading(story, width), list(_rows(story, 0, story.last_at))
     for row in rows:
         name = "  " * row.depth + short(row.name, LABEL)
-        drawn, took = _drawn(row, story, room, can), duration(row.end - row.stretch.began_at)
+        drawn = f"{_drawn(row, story, room, can):<{room}} {_took(row)}".rstrip()
         if is_narrow:
-            lines += [(name, row.style), (f"{drawn:<{room}} {took}", row.style)]
+            lines += [(name, row.style), (drawn, row.style)]
         else:
-            lines.append((f"{name[:LABEL]:<{LABEL}} {drawn:<{room}} {took}", row.style))
+            lines.append((f"{name[:LABEL]:<{LABEL}} {drawn}", row.style))
     if any(row.stretch.came_to == CUT_SHORT for row in rows):
         lines.append((f"{_sign(CUT, can)} {CUT_SHORT}: nobody saw when", "dim"))
     return lines
+
+
+def _took(row: _Row) -> str:
+    """How long it took; "" where only its beginning is known: it was no work of 0.00 s."""
+    seconds = row.end - row.stretch.began_at
+    is_unknown = row.stretch.came_to == CUT_SHORT and not seconds
+    return "" if is_unknown else duration(seconds)
 
 
 def _drawn(row: _Row, story: Story, room: int, can: Callable[[str], bool]) -> str:

@@ -63,6 +63,8 @@ def spy(tool: Tool) -> SpiedTool:
     # Copied, not made again: what follows from a function follows from the original one.
     for attribute in fields(Tool):
         object.__setattr__(spied, attribute.name, getattr(tool, attribute.name))
+    for follows in ("signature", "outputs", "masked", "version"):  # all else is made of these
+        object.__setattr__(spied, follows, getattr(tool, follows))
     object.__setattr__(spied, "function", function)
     object.__setattr__(spied, "uses", uses)
     return spied
