@@ -280,7 +280,8 @@ def _secret_faults(size: int) -> Work:
 
 def _filled(schema: Mapping[str, Any], make: Callable[[int], object]) -> Callable[[int], Work]:
     """A list of such items, each of which leaves something out."""
-    loose = Filling({"properties": {"a": {"items": schema}}, "$defs": {"part": schema}})
+    root = {"properties": {"a": {"items": schema}}, "$defs": {"part": schema}}
+    loose = Filling(root, most=1 << 40)
     ready: Callable[[int], Work] = _items(lambda items: loose.filled({"a": items}), make)
     return ready
 
@@ -291,6 +292,7 @@ PART = {
     "patternProperties": {"^p": {"$ref": "#/$defs/part"}},
 }
 """Much that speaks of one value."""
+MANY = Filling({**PART, "$defs": {"part": PART}}, most=1 << 40)
 
 
 def _ids_taken(size: int) -> Work:
@@ -365,7 +367,7 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
     ),
     "defaults of many items": _filled(PART, lambda n: {"x": 1, "in": {"in": {}}}),
     "defaults of many names": _items(
-        lambda names: Filling({**PART, "$defs": {"part": PART}}).filled({n: {} for n in names}),
+        lambda names: MANY.filled({n: {} for n in names}),
         lambda n: f"p{n}",
     ),
     "a converted list": _items(lambda items: convert(items, list[int], "x"), int),

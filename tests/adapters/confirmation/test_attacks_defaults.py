@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import attrs
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, RootModel
 
 from detent import (
     Agent,
@@ -20,13 +20,15 @@ from detent import (
     AskOncePolicy,
     ChatMessage,
     MemoryJournal,
+    Modified,
     ScriptedChatGenerator,
     Tool,
     ToolCall,
     create_tool_from_function,
     tool,
 )
-from detent.approvals import AskWhen, CallRule, RuleList
+from detent.approvals import Ask, AskWhen, CallRule, RuleList
+from detent.core.machine.calls import change_faults
 
 NUMBERS = count(1)
 
@@ -151,11 +153,61 @@ class Aliased(BaseModel):
 
 
 def test_another_kind_than_the_one_that_was_shown_does_not_run() -> None:
-    """Though the class would have taken what was written for another one."""
-    shown, ran, _ = shown_and_run(Payment, {"means": {"iban": "Mallory"}})
+    """Where the class could take what was written for several, the model must say which."""
+    told = "'order.means.kind', 'order.means.amount' must be said: what would be filled in"
 
+    found = shown_and_run(Payment, {"means": {"iban": "Mallory"}})
+    assert (found[0], found[1], told in found[2][0]) == ([], [], True)
+    shown, ran, _ = shown_and_run(Payment, {"means": {"iban": "Mallory", "kind": "card"}})
     assert shown == [{"means": {"iban": "Mallory", "kind": "card", "amount": 5}}]
     assert ran == [Payment(means=Card())]
+
+
+class Sent(BaseModel):
+    """What pydantic prefers as soon as more of its fields are written."""
+
+    amount: int
+    fee: int = 5
+    urgent: bool = True
+
+
+class Paid(BaseModel):
+    """What it takes a bare amount for."""
+
+    amount: int
+    note: str = ""
+
+
+class Either(BaseModel):
+    """Pydantic chooses."""
+
+    how: Paid | Sent
+
+
+class Whole(RootModel[Paid | Sent]):
+    """Pydantic chooses here, too."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "place"),
+    [(Either, {"how": {"amount": 1}}, "order.how"), (Whole, {"amount": 1}, "order")],
+)
+def test_a_payment_does_not_become_another_one_by_what_is_filled_in(
+    kind: Any, sent: Any, place: str
+) -> None:
+    """Nor is anybody shown what no class takes: the model must say it."""
+    shown, ran, told = shown_and_run(kind, sent)
+
+    assert (shown, ran) == ([], [])
+    assert f"'{place}.note', '{place}.fee', '{place}.urgent' must be said" in told[0]
+
+
+@pytest.mark.parametrize("kind", [Paid | Sent, Paid | Sent | None])
+def test_of_several_models_the_first_that_fits_is_shown_and_runs(kind: Any) -> None:
+    """Where the function itself takes them: it is read as that."""
+    assert shown_and_run(kind, {"amount": 1})[:2] == ([{"amount": 1, "note": ""}], [Paid(amount=1)])
+    each = shown_and_run(list[Paid | Sent], [{"amount": 1}])
+    assert each[:2] == ([[{"amount": 1, "note": ""}]], [[Paid(amount=1)]])
 
 
 def test_another_name_of_a_field_puts_nothing_in_the_place_of_what_was_shown() -> None:
@@ -310,16 +362,24 @@ class Choice(BaseModel):
 
 
 def test_a_default_of_what_a_class_may_choose_is_shown() -> None:
-    """Though the first that fits has none."""
-    shown, ran, _ = shown_and_run(Choice, {"means": {"amount": 1}})
+    """Though the first that fits has none: the model must say it."""
+    shown, ran, told = shown_and_run(Choice, {"means": {"amount": 1}})
 
-    assert shown == [{"means": {"amount": 1, "fee": 9000}}]
-    assert ran == [Choice(means=Payout(amount=1, fee=9000))]
+    assert (shown, ran) == ([], [])
+    assert "'order.means.fee' must be said" in told[0]
+    shown, ran, _ = shown_and_run(Choice, {"means": {"amount": 1, "fee": 7}})
+    assert shown == [{"means": {"amount": 1, "fee": 7}}]
+    assert ran == [Choice(means=Payout(amount=1, fee=7))]
 
 
 AMOUNT = {"properties": {"amount": {"type": "integer", "default": 9000}}}
 TO = {"to": {"type": "string"}}
 REFERRED = {"$ref": "#/$defs/Pay", "$defs": {"Pay": AMOUNT}}
+
+
+def shaped(shape: Any) -> dict[str, Any]:
+    """The schema of a payment in this shape."""
+    return {"type": "object", **shape, "properties": {**TO, **shape.get("properties", {})}}
 
 
 @pytest.mark.parametrize(
@@ -330,7 +390,7 @@ REFERRED = {"$ref": "#/$defs/Pay", "$defs": {"Pay": AMOUNT}}
         {**AMOUNT, "anyOf": [{"required": ["to"]}, {"required": ["iban"]}]},
         {"if": {"required": ["to"]}, "then": AMOUNT},
         {"dependentSchemas": {"to": AMOUNT}},
-        {"anyOf": [{"properties": TO, "required": ["to"]}, AMOUNT]},
+        {"anyOf": [{"required": ["iban"]}, AMOUNT]},
     ],
 )
 def test_no_default_is_out_of_sight_because_of_where_it_stands(shape: Any) -> None:
@@ -341,9 +401,7 @@ def test_no_default_is_out_of_sight_because_of_where_it_stands(shape: Any) -> No
         ran.append(arguments)
         return "paid"
 
-    properties = {**TO, **shape.get("properties", {})}
-    schema = {"type": "object", **shape, "properties": properties}
-    made = Tool("pay", "Pay.", schema, pay)
+    made = Tool("pay", "Pay.", shaped(shape), pay)
     much = CallRule("deny", arguments={"amount": {"minimum": 1000}})
     whole = {"to": "Ann", "amount": 9000}
     for policy, shown in ((AlwaysAskPolicy(), [whole]), (RuleList([much], otherwise="allow"), [])):
@@ -361,3 +419,47 @@ def test_no_default_is_out_of_sight_because_of_where_it_stands(shape: Any) -> No
             agent.resume("r")
             assert ran == [whole]
             ran.clear()
+
+
+ITSELF = {"default": {}, "properties": {"a": {"$ref": "#/$defs/a"}}}
+ENDLESS = {"$ref": "#/$defs/a", "$defs": {"a": ITSELF}}
+UNCLEAR = "'amount' must be said: what would be filled in hangs on how the rest is read"
+TOO_MUCH = (
+    "the schema of 'pay' is at fault: for what is left out it fills in more than 100,000 "
+    "characters, or goes too deep"
+)
+
+
+@pytest.mark.parametrize(
+    ("shape", "reason"),
+    [
+        ({"anyOf": [{"properties": TO, "required": ["to"]}, AMOUNT]}, UNCLEAR),
+        (ENDLESS, TOO_MUCH),
+    ],
+)
+def test_a_call_of_which_nobody_can_say_what_runs_is_shown_to_nobody(
+    shape: Any, reason: str
+) -> None:
+    """Neither a policy nor a human, nor the tool; nor may a human make such a one of another."""
+    seen: list[Any] = []
+
+    def pay(**arguments: Any) -> str:
+        seen.append(arguments)
+        return "paid"
+
+    def judge(call: ToolCall, *_: object) -> Any:
+        seen.append(call)
+        return Ask()
+
+    made = Tool("pay", "Pay.", shaped(shape), pay)
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("pay", {"to": "Ann"}), "done"),
+        tools=[made],
+        confirmation_strategies={"pay": judge},
+    )
+    (told,) = [x.text for m in agent.run("go").messages for x in m.tool_call_results]
+
+    assert seen == []
+    assert told == f"Tool 'pay' was not run: {reason}"
+    changed = change_faults(ToolCall("pay", {"amount": 1}), Modified({"to": "Ann"}), made)
+    assert changed == [reason]

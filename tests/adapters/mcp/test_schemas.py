@@ -11,6 +11,8 @@ from pydantic import BaseModel, Field
 from detent import Agent, AlwaysAskPolicy, MemoryJournal, ScriptedChatGenerator, ToolCall
 from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
 from detent.approvals import CallRule, RuleList
+from detent.core.schema.filling import Filling
+from detent.core.schema.validation import Validator
 from detent.mcp import MCPToolset
 
 
@@ -106,6 +108,10 @@ def test_what_has_no_room_is_followed_less_often(names: int, levels: int) -> Non
         {"unevaluatedProperties": {"properties": {"n": {"default": 1}}}},
         {"dependencies": {"to": {"properties": {"n": {"default": 1}}}}},
         {"patternProperties": {"(?!x)": {"properties": {"n": {"default": 1}}}}},
+        {
+            "patternProperties": {"(?!x)": {}},
+            "additionalProperties": {"properties": {"n": {"default": 1}}},
+        },
     ],
 )
 def test_a_default_where_it_would_not_be_seen_refuses_the_tool(part: dict[str, Any]) -> None:
@@ -113,3 +119,39 @@ def test_a_default_where_it_would_not_be_seen_refuses_the_tool(part: dict[str, A
     with pytest.raises(SchemaRefusedError, match="nobody would be shown it"):
         plain_schema({"properties": {"a": part}}, fills_in=True)
     assert plain_schema({"properties": {"a": part}}) == {"properties": {"a": {}}}
+
+
+HARD = {"properties": {"to": {"pattern": "^(?!Ann)"}}}
+FEE = {"properties": {"fee": {"default": 5}}}
+FREE = {"properties": {"fee": {"default": 0}}}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"if": HARD, "then": FEE, "else": FREE},
+        {"if": HARD, "then": FEE},
+        {"if": HARD, "else": FEE},
+        {"if": {"not": HARD}, "then": FEE},
+        {"if": {"unevaluatedProperties": False}, "then": FEE},
+        {"anyOf": [{"required": ["to"]}, {**FEE, "not": HARD}]},
+        {"oneOf": [HARD, {**HARD, **FEE}]},
+    ],
+)
+def test_what_hangs_on_a_rule_that_cannot_be_checked_must_be_said(rule: dict[str, Any]) -> None:
+    """Only the server can say whether it fills that in."""
+    schema = plain_schema({"type": "object", **rule}, fills_in=True)
+
+    for to in ("Ann", "Bob"):
+        assert Filling(schema).filled({"to": to}).unclear == (("fee",),)
+        assert Filling(schema).filled({"to": to, "fee": 1}).unclear == ()
+
+
+def test_a_rule_that_cannot_be_checked_refuses_nothing() -> None:
+    """Not as a condition, nor where it stands in what must not be."""
+    branches = {"if": HARD, "then": {"required": ["x"]}, "else": {"required": ["y"]}}
+    schema = plain_schema({"allOf": [branches], "not": HARD, "oneOf": [HARD, {"not": HARD}]})
+
+    for fine in ({"x": 1}, {"y": 1}):
+        assert Validator(schema).fits(fine)
+    assert not Validator(schema).fits({})

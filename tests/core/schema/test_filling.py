@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from math import inf
+from time import perf_counter
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from detent.core.schema.filling import Filling
+from detent.core.schema.filling import FILLED_MAX, TRIED_MAX, Filled, Filling
+from detent.core.schema.validation import Validator
 
 AMOUNT = {"properties": {"amount": {"default": 9000}}}
 TO = {"properties": {"to": {"type": "string"}}}
@@ -15,8 +21,16 @@ WHOLE = {"to": "Ann", "amount": 9000}
 
 
 def filled(schema: Any, **sent: object) -> dict[str, Any]:
-    """What a schema makes of arguments."""
-    return Filling(schema).filled(sent)
+    """What a schema makes of arguments, which is clear."""
+    found = Filling(schema).filled(sent)
+    assert found == Filled(found.value)
+    return found.value
+
+
+def unclear(schema: Any, **sent: object) -> list[str]:
+    """What of arguments must be said, which the schema leaves as it is."""
+    found = Filling(schema).filled(sent)
+    return [".".join(map(str, place)) for place in found.unclear]
 
 
 @pytest.mark.parametrize(
@@ -30,16 +44,16 @@ def filled(schema: Any, **sent: object) -> dict[str, Any]:
         {**TO, "if": AMOUNT},
         {**TO, "if": {"required": ["iban"]}, "else": AMOUNT},
         {**TO, "dependentSchemas": {"to": AMOUNT}},
-        {"anyOf": [NEEDS_TO, AMOUNT]},
+        {"anyOf": [{**NEEDS_TO, **AMOUNT}, AMOUNT]},
+        {"anyOf": [NEEDS_TO, {}], **AMOUNT},
         {"oneOf": [{"required": ["iban"]}, AMOUNT]},
-        {"anyOf": [{**NEEDS_TO, "additionalProperties": False}, AMOUNT]},
         {"properties": {"amount": {"$ref": "#/$defs/nine"}}, "$defs": {"nine": {"default": 9000}}},
         {"properties": {"amount": {"anyOf": [{"type": "null"}, {"default": 9000}]}}},
         {"properties": {"amount": {"if": True, "else": {"default": 9000}}}},
     ],
 )
 def test_a_default_counts_wherever_it_stands(schema: Any) -> None:
-    """Also in what the value may be, if what reads it may take it for that."""
+    """Also in what the value may be, if nothing that reads it takes it for another."""
     assert filled(schema, to="Ann") == WHOLE
     assert filled(schema, **WHOLE, more=1) == {**WHOLE, "more": 1}
 
@@ -54,44 +68,198 @@ def test_what_does_not_speak_of_a_value_fills_nothing_in() -> None:
     assert filled({"not": {**AMOUNT, "required": ["x"]}}, to="Ann") == {"to": "Ann"}
 
 
+MODE = {"properties": {"mode": {"enum": ["fast", "slow"], "default": "slow"}}}
+FORCED = {"properties": {"force": {"default": True}}}
+CALM = {"properties": {"force": {"default": False}}}
+FAST = {"properties": {"mode": {"const": "fast"}}}
+CARD = {"properties": {"kind": {"const": "card"}, "express": {"default": True}}}
+WIRE = {"properties": {"kind": {"const": "wire"}, "fee": {"default": 5}}}
+
+
+def test_a_condition_is_decided_by_the_value_as_it_will_be() -> None:
+    """What the other branch, or another option, would fill in stays out."""
+    branches = {**MODE, "if": FAST, "then": FORCED, "else": CALM}
+    later = {"allOf": [{"if": FAST, "then": FORCED, "else": CALM}, MODE]}
+    kinds = {"properties": {"kind": {"default": "wire"}}, "oneOf": [CARD, WIRE]}
+
+    for schema in (branches, later):
+        assert filled(schema) == filled(schema, mode="slow") == {"mode": "slow", "force": False}
+        assert filled(schema, mode="fast") == {"mode": "fast", "force": True}
+    assert filled(kinds, amount=1) == {"kind": "wire", "fee": 5, "amount": 1}
+
+
 def test_what_is_filled_in_may_make_a_value_fit_what_has_more() -> None:
-    """The defaults of the first that it fits come first, and it may then fit no other one."""
-    kind = {"properties": {"kind": {"default": "wire"}}}
-    wire = {"properties": {"kind": {"const": "wire"}}, "required": ["kind"]}
-    card = {"properties": {"kind": {"const": "card", "default": "card"}, "fee": {"default": 1}}}
+    """Also after another condition has filled in what decides."""
+    chosen = {"if": {"required": ["to"]}, "then": MODE}
+    branches = {"if": FAST, "then": FORCED, "else": CALM}
+    rules = [
+        {"if": {"required": [f"n{n}"]}, "then": {"properties": {f"n{n + 1}": {"default": n}}}}
+        for n in range(8)
+    ]
 
-    assert filled({**kind, "if": wire, "then": AMOUNT}) == {"kind": "wire", "amount": 9000}
-    assert filled({"anyOf": [card, {**kind, **AMOUNT, "not": card}]}) == {"kind": "card", "fee": 1}
+    whole = {"to": "Ann", "mode": "slow", "force": False}
+    assert filled({"allOf": [branches, chosen]}, to="Ann") == whole
+    assert filled({"allOf": rules[::-1]}, n0=0) == {"n0": 0} | {f"n{n + 1}": n for n in range(8)}
 
 
-def test_where_it_goes_on_for_long_each_default_counts() -> None:
-    """Each makes the value fit the next: after some, all of them are taken to fit."""
+def test_what_comes_to_no_end_must_be_said() -> None:
+    """Where each default takes away what it was there for, or one makes the next for long."""
     rules = [
         {"if": {"required": [f"n{n}"]}, "then": {"properties": {f"n{n + 1}": {"default": n}}}}
         for n in range(30)
     ]
+    turns = {"if": {"required": ["on"]}, "else": {"properties": {"on": {"default": True}}}}
 
-    assert filled({"allOf": rules[::-1]}, n0=0) == {"n0": 0} | {f"n{n + 1}": n for n in range(30)}
+    assert unclear(turns) == ["on"]
+    assert unclear(turns, on=False) == []
+    assert unclear({"allOf": rules[::-1]}, n0=0) == ["n9"]
+
+
+def test_options_that_fill_in_other_things_fill_in_nothing() -> None:
+    """What reads the value takes one of them, and nobody knows which: the call must say it."""
+    both = {"anyOf": [CARD, WIRE]}
+    listed = {"anyOf": [{"items": AMOUNT}, {"items": TO}]}
+
+    assert unclear(both) == ["express", "fee"]
+    assert Filling(both).filled({"to": 1}).value == {"to": 1}
+    assert unclear(both, express=False) == ["fee"]
+    assert unclear(both, express=False, fee=0) == unclear(both, kind="card") == []
+    assert unclear({"anyOf": [NEEDS_TO, AMOUNT]}, to="Ann") == ["amount"]
+    assert unclear({"properties": {"a": listed}}, a=[{}, {}]) == ["a.0.amount", "a.1.amount"]
+    assert unclear({"properties": {"a": both}}, a={}) == ["a.express", "a.fee"]
+    others: tuple[Any, ...] = (1, True), ([], {}), ({"x": 1}, {"x": "1"})  # two are one for Python
+    for values in others:
+        parts = [{"properties": {"n": {"default": value}}} for value in values]
+        assert unclear({"anyOf": parts})[0].startswith("n")
+
+
+def test_what_is_left_out_has_the_one_default_of_its_options() -> None:
+    """It fits none of them: there is nothing to choose by."""
+    options = {"anyOf": [{"type": "null"}, {"default": 1}, {"if": True, "then": {"default": 1}}]}
+    others = {"anyOf": [*options["anyOf"], {"default": 2}]}
+
+    assert filled({"properties": {"n": options}}) == {"n": 1}
+    assert unclear({"properties": {"n": others}}) == ["n"]
+    assert filled({"properties": {"n": {"default": 3, **others}}}) == {"n": 3}
 
 
 def test_what_is_read_as_the_first_that_it_fits_is_filled_in_as_that() -> None:
-    """Where that is known; of another one, which it fits as well, nothing is taken."""
+    """However deep, or in so many objects in objects; of another one nothing is taken."""
     part = {"anyOf": [NEEDS_TO, AMOUNT]}
-    whole = Filling({"properties": {"a": part, "b": part}}, frozenset({"a"}))
+    within = {"properties": {"x": part}}
+    whole = Filling(
+        {"properties": {"a": within, "b": within, "c": {"items": part}}}, {"a": inf, "b": 1, "c": 1}
+    )
 
-    both = {"a": {"to": "Ann"}, "b": {"to": "Ann"}}
-    assert whole.filled(both) == {"a": {"to": "Ann"}, "b": WHOLE}
-    assert whole.filled({}) == {}
+    ann = {"to": "Ann"}
+    found = whole.filled({"a": {"x": ann}, "c": [ann]})
+    assert found == Filled({"a": {"x": ann}, "c": [ann]})
+    assert whole.filled({"b": {"x": ann}}).unclear == (("b", "x", "amount"),)
+    assert whole.filled({}).value == {}
 
 
 def test_defaults_are_filled_in_themselves() -> None:
-    """However deep, but for one that stands in itself."""
+    """However deep."""
     order = {"default": {}, "properties": {"amount": {"default": 9000}}}
-    loop = {"default": {}, "properties": {"next": {"$ref": "#/$defs/loop"}}}
 
     assert filled({"properties": {"order": order}}) == {"order": {"amount": 9000}}
-    endless = {"properties": {"next": {"$ref": "#/$defs/loop"}}, "$defs": {"loop": loop}}
-    assert filled(endless) == {"next": {"next": {}}}
+
+
+def bomb(wide: int, deep: int) -> dict[str, Any]:
+    """A schema whose defaults multiply with each level."""
+    if not deep:
+        return {"default": 1}
+    return {"properties": {"z": {"default": [{}] * wide, "items": bomb(wide, deep - 1)}}}
+
+
+def known(names: int) -> dict[str, Any]:
+    """A schema of definitions that have each other by default."""
+    parts = {f"p{n}": {"$ref": f"#/$defs/d{n}"} for n in range(names)}
+    made = {f"d{n}": {"default": {}, "properties": parts} for n in range(names)}
+    return {"properties": parts, "$defs": made}
+
+
+@pytest.mark.parametrize("schema", [bomb(100, 4), bomb(20, 4), known(1), known(8), known(40)])
+def test_no_more_is_filled_in_than_anybody_needs(schema: dict[str, Any]) -> None:
+    """Also where it would have no end: nothing is, and soon."""
+    begun = perf_counter()
+    assert Filling(schema).filled({}) == Filled({}, is_too_much=True)
+    assert perf_counter() - begun < 5, "which took a minute and more"
+
+
+@pytest.mark.parametrize("deep", [20, 21, 60, 120])
+def test_options_in_options_are_followed_so_deep(deep: int) -> None:
+    """Where several of each fit, each is tried, on a stack that goes no deeper than that."""
+    option = {"properties": {"in": {"$ref": "#/$defs/some"}, "n": {"default": 1}}}
+    some = {"anyOf": [option, {**option, "title": "another"}]}
+    value: dict[str, Any] = {}
+    for _ in range(deep - 1):
+        value = {"in": value}
+
+    found = Filling({**some, "$defs": {"some": some}}).filled(value)
+    assert found.is_too_much == (deep > TRIED_MAX)
+    assert not found.unclear
+
+
+def test_much_is_filled_in() -> None:
+    """Up to a bound, which is that of what it is as JSON."""
+    whole = filled(bomb(28, 3))
+
+    assert len(whole["z"]) == len(whole["z"][0]["z"]) == 28
+    assert FILLED_MAX * 0.9 < len(json.dumps(whole)) < FILLED_MAX
+    assert Filling(bomb(28, 3), most=FILLED_MAX // 2).filled({}).is_too_much
+
+
+def test_what_fits_no_tool_is_left_as_it_is() -> None:
+    """What is deeper than a call may be, or no JSON."""
+    deep: Any = {}
+    for _ in range(150):
+        deep = {"a": deep}
+
+    for value in (deep, {"n": inf}):
+        assert Filling(AMOUNT).filled(value) == Filled(value)
+
+
+NAMES = st.sampled_from("abc")
+VALUES = st.sampled_from([0, 1, "x"])
+OBJECTS = st.dictionaries(NAMES, VALUES, max_size=2)
+
+
+def wider(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Schemas that have others in them."""
+    some = st.lists(inner, min_size=1, max_size=3)
+    return st.one_of(
+        st.fixed_dictionaries({"allOf": some}),
+        st.fixed_dictionaries({"anyOf": some}),
+        st.fixed_dictionaries({"oneOf": some}),
+        st.fixed_dictionaries({"if": inner, "then": inner, "else": inner}),
+        st.fixed_dictionaries({"dependentSchemas": st.dictionaries(NAMES, inner, max_size=2)}),
+        st.fixed_dictionaries({"properties": st.dictionaries(NAMES, inner, max_size=2)}),
+    )
+
+
+PLAIN = st.one_of(
+    st.builds(lambda n, x: {"properties": {n: {"default": x}}}, NAMES, VALUES),
+    st.builds(lambda n, x: {"properties": {n: {"const": x, "default": x}}}, NAMES, VALUES),
+    st.builds(lambda n, x: {"properties": {n: {"const": x}}}, NAMES, VALUES),
+    st.builds(lambda n: {"required": [n]}, NAMES),
+    st.builds(lambda n, x: {"properties": {n: {"default": x}}}, NAMES, OBJECTS),
+)
+
+
+@given(st.recursive(PLAIN, wider, max_leaves=8), OBJECTS)
+def test_what_is_filled_in_is_all_that_there_is_to_fill_in(schema: Any, sent: Any) -> None:
+    """Once more changes nothing, what was written stays, and each option of the result agrees."""
+    whole = Filling(schema)
+    found = whole.filled(sent)
+
+    assert found.value | sent == found.value
+    if not found.unclear:
+        assert whole.filled(found.value) == found
+        for option in schema.get("anyOf", ()):
+            if Validator(option).fits(found.value):
+                again = Filling(option).filled(found.value)
+                assert again.unclear or again == found
 
 
 def test_names_by_patterns_and_all_others_are_filled_in() -> None:
@@ -140,9 +308,7 @@ def test_options_may_lead_anywhere_in_the_schema() -> None:
     bad, good = {"of": {"to": 1}}, {"of": {"to": "Ann"}, "n": "x"}
 
     assert filled(schema, **{"in": bad})["in"] == {"of": {"to": 1}, "rest": 2}
-    assert filled(schema, **{"in": good})["in"] == {
-        "of": {"to": "Ann", "amount": 1}, "n": "x", "rest": 2
-    }  # fmt: skip
+    assert unclear(schema, **{"in": good}) == ["in.of.amount", "in.rest"]
 
 
 def test_each_part_of_a_value_is_come_to_once() -> None:
@@ -152,7 +318,7 @@ def test_each_part_of_a_value_is_come_to_once() -> None:
     for _ in range(100):
         value = {"next": value}
 
-    whole = Filling({**inner, "allOf": [{"properties": {"n": {"default": 1}}}]}).filled(value)
+    whole = filled({**inner, "allOf": [{"properties": {"n": {"default": 1}}}]}, **value)
     for _ in range(101):
         assert whole["n"] == 1
         whole = whole.get("next", {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import Any, cast
@@ -21,8 +21,15 @@ REPEATS = 3
 
 TAKEN_OUT = frozenset({"$schema", "$id", "$comment", "$ref", "$defs", "definitions", *UNCHECKED})
 
-DROPPED = ("unevaluatedItems", "unevaluatedProperties", "dependencies", "patternProperties")
+DROPPED = (
+    *("unevaluatedItems", "unevaluatedProperties", "dependencies"),
+    *("patternProperties", "additionalProperties"),
+)
 """The keywords of which some are taken out though there are schemas under them."""
+
+
+LOST = frozenset({"pattern", *DROPPED, *UNCHECKED})
+"""The keywords whose rules are lost where they are taken out."""
 
 
 class SchemaRefusedError(ValueError):
@@ -39,7 +46,8 @@ def plain_schema(schema: object, *, fills_in: bool = False) -> dict[str, Any]:
     A reference is replaced by what it names, so that a check takes time linear in the schema and in
     the value: references in references may double the work with each. Where a schema leads back to
     itself, anything goes: the server checks by itself. The same holds for patterns that need
-    backtracking, and for keywords that nobody here knows.
+    backtracking, and for keywords that nobody here knows. So a condition that hangs on such a one
+    is not decided here: either branch counts.
 
     RULE: people are shown each default of one that `fills_in` calls. Where that leads back to
     itself, it is followed up to `REPEATS` times, as there is room for, and deeper nothing goes.
@@ -65,7 +73,7 @@ def _made(schema: object, repeats: int, *, fills_in: bool) -> dict[str, Any]:
 class _Follower:
     def __init__(self, root: object, repeats: int, *, fills_in: bool) -> None:
         self._root, self._repeats, self._fills_in = root, repeats, fills_in
-        self._count = 0
+        self._count = self._lost = 0
 
     def plain(self, schema: object, trail: tuple[str, ...], depth: int) -> dict[str, Any] | bool:
         self._count += 1
@@ -78,11 +86,7 @@ class _Follower:
         if not isinstance(schema, Mapping):
             raise SchemaRefusedError("a part of the schema is neither an object nor true or false")
         rules = cast("Mapping[str, Any]", schema)
-        own = {
-            keyword: self._rule(keyword, rule, trail, depth + 1)
-            for keyword, rule in rules.items()
-            if keyword in KNOWN - TAKEN_OUT and _can_be_checked(keyword, rule)
-        }
+        own = self._kept(rules, trail, depth + 1)
         for keyword in DROPPED if self._fills_in else ():
             if keyword not in own and _has_default(rules.get(keyword)):
                 raise SchemaRefusedError(
@@ -95,12 +99,29 @@ class _Follower:
             return named
         return own | {"allOf": [*own.get("allOf", []), named]} if named is not True else own
 
+    def _kept(self, rules: Mapping[str, Any], trail: tuple[str, ...], depth: int) -> dict[str, Any]:
+        """The rules that can be checked, but for the reference."""
+        own: dict[str, Any] = {}
+        vague: set[str] = set()
+        for keyword, rule in rules.items():
+            lost = self._lost
+            if keyword in KNOWN - TAKEN_OUT and _can_be_checked(keyword, rule):
+                own[keyword] = self._rule(keyword, rule, trail, depth)
+            else:
+                self._lost += keyword in LOST
+            if self._lost > lost:
+                vague.add(keyword)
+        if "patternProperties" in vague - own.keys():  # which names are the others, nobody knows
+            own.pop("additionalProperties", None)
+        return _loose(own, vague)
+
     def _referenced(
         self, reference: object, trail: tuple[str, ...], depth: int
     ) -> dict[str, Any] | bool:
         if not isinstance(reference, str) or not reference.startswith("#"):
             raise SchemaRefusedError("a reference leads out of the schema")
         if trail.count(reference) > self._repeats:
+            self._lost += 1
             return not self._fills_in
         try:
             found = reduce(_part, pointer_parts(reference), self._root)
@@ -116,6 +137,24 @@ class _Follower:
         if keyword in NAMED and isinstance(rule, Mapping):
             return {name: self.plain(part, trail, depth) for name, part in rule.items()}
         return rule
+
+
+def _loose(own: dict[str, Any], vague: Collection[str]) -> dict[str, Any]:
+    """The rules of a schema, of which those in `vague` keywords have lost something.
+
+    What fits less often by that, or decides otherwise, would be wrong: it lets all pass.
+    """
+    if "not" in vague:
+        own.pop("not")
+    branches = []
+    if "oneOf" in vague:
+        branches.append(own.pop("oneOf"))
+    if "if" in vague:
+        holds, *other = (own.pop(word, True) for word in ("if", "then", "else"))
+        branches.append([{"allOf": [holds, other[0]]}, other[1]])
+    if not branches:
+        return own
+    return {**own, "allOf": [*own.get("allOf", []), *({"anyOf": some} for some in branches)]}
 
 
 def _part(whole: Any, name: str) -> Any:

@@ -37,7 +37,7 @@ def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
     """
     if not value:
         return EMPTY
-    if not isinstance(value, (dict, Mapping)):  # most are dicts: that is seen at once
+    if not isinstance(cast("object", value), (dict, Mapping)):  # most are dicts: seen at once
         form = "as the arguments in ToolCall('tool', {'argument': 1})"
         raise TypeError(f"what a message holds by name is a dict, {form}; got {value!r:.80}")
     if ATOMS.issuperset(map(type, value.values())):

@@ -28,7 +28,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.typevars import S
 from detent.core.tools import wording
-from detent.core.tools.invocation import check_arguments, without_hidden
+from detent.core.tools.invocation import argument_faults, check_arguments, without_hidden
 from detent.core.tools.result import ToolFault
 from detent.core.values.frozen import FrozenDict
 
@@ -82,8 +82,8 @@ def _open_slot(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) ->
     if tool.hidden:
         call = without_hidden(call, tool)
     ready = AwaitingPolicy() if tool.name in spec.guards else READY
-    if call.unreadable is None and tool.fits(call.arguments):
-        return Slot(ref, call, ready)  # the usual case, and the quick one
+    if not argument_faults(call, tool):
+        return Slot(ref, call, ready)
     return Slot(ref, call, Faulted(check_arguments(call, tool).failure()))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import partial
 from itertools import count
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, TypeAlias, cast
 
 from detent.core.errors import DetentError
@@ -90,14 +90,16 @@ def reader(hint: Any) -> Reader:
     return read_named
 
 
-def takes_first(hint: Any) -> bool:
-    """Whether of the types of each union in a type the first that fits counts, as in `convert`.
+def own_objects(hint: Any) -> float:
+    """In how many objects in objects a union is read as its first type that fits, as by `convert`.
 
-    The models inside it choose by rules of their own.
+    The models inside a type choose by rules of their own: one that is no object itself at once.
     """
     readers = _Readers()
     readers.reader(hint)
-    return not readers.has_models
+    if not readers.models:
+        return inf
+    return float(not any(getattr(x, "__pydantic_root_model__", False) for x in readers.models))
 
 
 def as_it_is(value: object, name: str) -> object:
@@ -139,7 +141,7 @@ class _Readers:
 
     def __init__(self) -> None:
         self._records: dict[Any, Read] = {}
-        self.has_models = False
+        self.models: list[Any] = []
 
     def reader(self, hint: Any) -> Read:
         """What reads the values of a type.
@@ -160,7 +162,7 @@ class _Readers:
             case "path":
                 return lambda value: kind(_require(value, "string"))
             case "model":
-                self.has_models = True
+                self.models.append(kind)
                 return lambda value: kind.model_validate(thaw(value))
             case "record":
                 return self._record(kind)

@@ -1,64 +1,96 @@
 """Filling in: what a schema says, anywhere, stands for what a value leaves out.
 
-RULE: no default of a schema stays out of sight because of where it stands. Each schema that speaks
-of a value counts, also in `allOf`, `anyOf`, `if`, behind a reference; the first default of a name
-is filled in, and what is filled in is what runs, whatever others say.
+RULE: no default of a schema stays out of sight because of where it stands. What applies to the
+value as it is when all is filled in fills in, and nothing else. Where that hangs on how somebody
+reads the value, nothing does, and the call must say it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-from attrs import define, field
+from attrs import Factory, define, field, frozen
 
-from detent.core.schema.validation import Schema, Validator, resolve
+from detent.core.schema.json_values import identity
+from detent.core.schema.validation import DEPTH_MAX, Schema, Validator, require_json, resolve
 from detent.core.values.frozen import thaw
 
-Choice: TypeAlias = Literal["first", "fitting", "all"]
-"""Which of several schemas of a value count: the first that it fits, each such one, or each."""
+Place: TypeAlias = tuple[str | int, ...]
+Rules: TypeAlias = Mapping[str, Any]
 
-ROUNDS = 8
-"""How often defaults may make a value fit further schemas, which have further defaults."""
+Decision: TypeAlias = tuple[Sequence[Schema], Sequence[Place]]
+"""Which of several options count, and where it is unclear what they fill in."""
 
+ROUNDS = 10
+"""How often it is looked at anew what applies: defaults may make a value fit what has further."""
+
+FILLED_MAX = 100_000
+"""How many characters, as JSON, may be filled in: defaults in defaults grow with each level."""
+
+TRIED_MAX = 20
+"""How deep options may stand in options, where several of each fit: so deep goes the stack."""
+
+BETWEEN = len(": , ")
+MISSING = object()
 ROOT = "urn:detent:root"
 OPTION = "option of the root"
+
+
+@frozen
+class Filled:
+    """An object with what stands for all that it leaves out.
+
+    `unclear` is where nobody can say what that is; where `is_too_much`, nothing is filled in.
+    """
+
+    value: dict[str, Any]
+    unclear: tuple[Place, ...] = ()
+    is_too_much: bool = False
+
+
+class _TooMuchError(Exception):
+    """A schema fills in more than anybody needs, or without end."""
 
 
 @define(eq=False)
 class Filling:
     """Fills objects in by the schema `root`.
 
-    Of several that a value fits, what reads it takes one, and nobody here knows which: the defaults
-    of the first come first, then those of each other that it still fits. The properties `exact` are
-    read as the first.
+    What reads a value takes one of the options that it fits, and nobody here knows which: so they
+    must fill in the same. A property in `own` is read as the first one, as are so many objects in
+    objects inside it.
     """
 
-    root: Mapping[str, Any]
-    exact: frozenset[str] = frozenset()
+    root: Rules
+    own: Mapping[str, float] = field(factory=dict)
+    most: int = FILLED_MAX
     _tests: dict[object, Validator] = field(init=False, factory=dict)
 
-    def filled(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """A copy of an object, with what stands for all that it leaves out, however deep."""
-        first, has_options = self._settled(thaw(value), "first")
-        if not has_options:
-            return first
-        whole, _ = self._settled(first, "fitting")
-        return whole | {name: item for name, item in first.items() if name in self.exact}
+    def filled(self, value: Mapping[str, Any]) -> Filled:
+        """A copy of an object, filled in however deep, and what is unclear of it.
 
-    def _settled(self, value: Any, choice: Choice) -> tuple[dict[str, Any], bool]:
-        """The value with all that is filled in then, and whether there was anything to choose.
-
-        What is filled in may make it fit further schemas.
+        RULE: each round begins with what was written, and is told by the round before what applies.
+        So one that changes nothing has filled in what applies to its own result.
         """
-        for _ in range(ROUNDS):
-            walk = _Walk(self, choice)
-            before, value = value, walk.fill(value, [self.root])
-            if not walk.has_tested or value == before:
-                return value, walk.has_tested
-        return _Walk(self, "all").fill(value, [self.root]), True
+        written: dict[str, Any] = thaw(value)  # type: ignore[assignment]  # of what is frozen
+        before: Any = MISSING
+        seen: Any = MISSING
+        try:
+            require_json(written)
+            for _ in range(ROUNDS):
+                walk = _Walk(self)
+                before, seen = seen, walk.fill(_Spot(written, seen), [self.root])
+                if not walk.has_choices or identity(before) == identity(seen):
+                    return Filled(seen, tuple(dict.fromkeys(walk.unclear)))
+        except ValueError:  # no call has such a value: it fits no tool
+            return Filled(written)
+        except _TooMuchError:
+            return Filled(written, is_too_much=True)
+        return Filled(seen, tuple(_unlike([before, seen], ())))
 
-    def fits(self, value: Any, option: Mapping[str, Any]) -> bool:
+    def fits(self, value: Any, option: Schema) -> bool:
         """Whether a value fits a schema that stands in the root."""
         test = self._tests.get(id(option))
         if test is None:
@@ -71,7 +103,7 @@ class Filling:
             self._tests[pattern] = Validator({"pattern": pattern})
         return self._tests[pattern].fits_json(name)
 
-    def _alone(self, option: Mapping[str, Any]) -> Schema:
+    def _alone(self, option: Schema) -> Schema:
         """A schema whose references lead into the root, as one by itself."""
         if "'$ref'" not in repr(option):
             return option
@@ -80,104 +112,201 @@ class Filling:
         return {"$ref": f"{ROOT}#/$defs/{OPTION.replace(' ', '%20')}", "$defs": {"root": root}}
 
 
+class _Spot(NamedTuple):
+    """A part of a value, what the round before has made of it, and how it is read."""
+
+    value: Any
+    seen: Any
+    place: Place = ()
+    own: float = 0
+
+
 @define(eq=False)
 class _Walk:
-    """One way through a value. Each of its parts is come to once, with all that speaks of it.
+    """One round. Each part of a value is come to once, with all that speaks of it.
 
     To go through it once for each schema would take twice as long with each level.
     """
 
     filling: Filling
-    choice: Choice
-    has_tested: bool = field(init=False, default=False)
-    _within: list[int] = field(init=False, factory=list)
+    has_choices: bool = field(init=False, default=False)
+    unclear: list[Place] = field(init=False, factory=list)
+    _room: int = field(init=False, default=Factory(lambda self: self.filling.most, takes_self=True))
+    _tried: int = field(init=False, default=0)
+    _decided: dict[tuple[int, int], Decision] = field(init=False, factory=dict)
 
-    def fill(self, value: Any, schemas: Sequence[Schema]) -> Any:
+    def fill(self, spot: _Spot, schemas: Iterable[Schema]) -> Any:
         """The value with what these say of it, and of what is in it."""
-        if isinstance(value, dict):
-            return self._object(value, [*self._about(value, schemas)])
-        if isinstance(value, list):
-            return self._array(value, [*self._about(value, schemas)])
-        return value
+        if len(spot.place) >= DEPTH_MAX:
+            raise _TooMuchError
+        rules = [*self._about(schemas, lambda part: self._chosen(spot, part))]
+        if not rules:
+            return spot.value
+        return (self._object if isinstance(spot.value, dict) else self._array)(spot, rules)
 
-    def _object(self, value: dict[str, Any], schemas: Sequence[Mapping[str, Any]]) -> Any:
-        parts: dict[str, list[Schema]] = {name: [] for name in value}
+    def _object(self, spot: _Spot, schemas: Sequence[Rules]) -> dict[str, Any]:
+        parts: dict[str, list[Schema]] = {name: [] for name in spot.value}
         for schema in schemas:
-            own, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-            for name, part in own.items():
+            named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+            for name, part in named.items():
                 parts.setdefault(name, []).append(part)
-            for name in value:
+            for name in spot.value:
                 like = [x for p, x in patterns.items() if self.filling.matches(name, p)]
-                if not like and name not in own:
+                if not like and name not in named:
                     like = [schema.get("additionalProperties", True)]
                 parts[name] += like
-        filled = {name: self.fill(item, parts[name]) for name, item in value.items()}
-        for name in (name for name in parts if name not in value):
-            filled.update((name, item) for item in self._default(parts[name]))
+        filled: dict[str, Any] = {}
+        for name, mine in parts.items():
+            own = spot.own - 1 if spot.place else self.filling.own.get(name, 0)
+            seen = spot.seen.get(name, MISSING) if isinstance(spot.seen, dict) else MISSING
+            part = _Spot(spot.value.get(name, MISSING), seen, (*spot.place, name), own)
+            if (item := self._part(part, mine)) is not MISSING:
+                filled[name] = item
         return filled
 
-    def _array(self, value: list[Any], schemas: Sequence[Mapping[str, Any]]) -> Any:
+    def _array(self, spot: _Spot, schemas: Sequence[Rules]) -> list[Any]:
+        filled: list[Any] = []
         longest = max((len(schema.get("prefixItems", ())) for schema in schemas), default=0)
-        parts: list[list[Schema]] = [[] for _ in range(max(longest, len(value)))]
-        for schema in schemas:
-            first = schema.get("prefixItems", ())
-            rest = [schema.get("items", True)] * (len(value) - len(first))
-            for mine, part in zip(parts, [*first, *rest], strict=False):
-                mine.append(part)
-            for item, mine in zip(value, parts, strict=False):
-                mine.extend(self._fitting(item, [x for x in [schema.get("contains")] if x]))
-        filled = [self.fill(item, mine) for item, mine in zip(value, parts, strict=False)]
-        for mine in parts[len(value) :]:
-            if not (items := [*self._default(mine)]):
+        for index in range(max(longest, len(spot.value))):
+            value = spot.value[index] if index < len(spot.value) else MISSING
+            has_seen = isinstance(spot.seen, list) and index < len(spot.seen)
+            seen = spot.seen[index] if has_seen else MISSING
+            part = _Spot(value, seen, (*spot.place, index), spot.own)
+            mine = [x for schema in schemas for x in self._of_item(schema, part, index)]
+            if (item := self._part(part, mine)) is MISSING:
                 break
-            filled += items
+            filled.append(item)
         return filled
 
-    def _about(self, value: Any, schemas: Iterable[Schema]) -> Iterator[Mapping[str, Any]]:
-        """All schemas that speak of a value where these do, each once, the outer ones first."""
-        found: set[int] = set()
-        ahead = [*schemas][::-1]
-        while ahead:
-            schema = ahead.pop()
-            if not isinstance(schema, bool) and id(schema) not in found:
-                found.add(id(schema))
-                yield schema
-                ahead += [*self._in_place(value, schema)][::-1]
+    def _of_item(self, schema: Rules, item: _Spot, index: int) -> Iterator[Schema]:
+        """What a schema of an array says of one of its items, or of one that is left out."""
+        first = schema.get("prefixItems", ())
+        yield from first[index : index + 1]
+        if item.value is not MISSING and index >= len(first):
+            yield schema.get("items", True)
+        if "contains" in schema and self._applies(item.seen, schema["contains"]):
+            yield schema["contains"]
 
-    def _in_place(self, value: Any, schema: Mapping[str, Any]) -> Iterator[Schema]:
+    def _part(self, spot: _Spot, schemas: Sequence[Schema]) -> Any:
+        """A part of a value, filled in, or what stands for it, if anything does."""
+        value = self._default(spot.place, schemas) if spot.value is MISSING else spot.value
+        if not isinstance(value, dict | list):
+            return value
+        seen = spot.seen if type(spot.seen) is type(value) else MISSING
+        return self.fill(spot._replace(value=value, seen=seen), schemas)
+
+    def _default(self, place: Place, schemas: Sequence[Schema]) -> Any:
+        """The default of what is left out: the first that always counts, or the only one."""
+        found = [x["default"] for x in self._about(schemas, _nothing) if "default" in x][:1]
+        found = found or [x["default"] for x in self._about(schemas, _everything) if "default" in x]
+        if len({identity(thaw(default)) for default in found}) != 1:
+            self.unclear += [place] if found else []
+            return MISSING
+        self._room -= len(repr(found[0])) + len(repr(place[-1])) + BETWEEN
+        if self._room < 0:
+            raise _TooMuchError
+        return thaw(found[0])
+
+    def _about(
+        self, schemas: Iterable[Schema], choose: Callable[[Rules], Iterable[Schema]]
+    ) -> Iterator[Rules]:
+        """All schemas that speak of a value where these do, each once, and the chosen ones last."""
+        found: set[int] = set()
+        ahead, later = deque(schemas), deque[Rules]()
+        while ahead or later:
+            if not ahead:
+                ahead.extend(choose(later.popleft()))
+                continue
+            schema = ahead.popleft()
+            if isinstance(schema, bool) or id(schema) in found:
+                continue
+            found.add(id(schema))
+            yield schema
+            later.append(schema)
+            ahead.extendleft([*self._always(schema)][::-1])
+
+    def _always(self, schema: Rules) -> Iterator[Schema]:
+        """What a schema says of the same value under no condition."""
         if "$ref" in schema:
             yield resolve(schema["$ref"], self.filling.root)
         yield from schema.get("allOf", ())
-        for keyword in ("anyOf", "oneOf"):
-            options = schema.get(keyword, ())
-            yield from options if len(options) == 1 else self._fitting(value, options)
+        yield from (options[0] for options in _options(schema) if len(options) == 1)
+
+    def _chosen(self, spot: _Spot, schema: Rules) -> Iterator[Schema]:
+        """What a schema says of a value under a condition that holds, or as an option."""
+        for options in _options(schema):
+            yield from self._fitting(spot, options) if len(options) > 1 else ()
         for name, part in schema.get("dependentSchemas", {}).items():
-            self.has_tested = True
-            if name in value or self.choice == "all":
+            self.has_choices = True
+            if isinstance(spot.seen, dict) and name in spot.seen:
                 yield part
         if "if" in schema:
-            holds = [*self._fitting(value, [schema["if"]])]
-            words = ("then", "else") if self.choice == "all" else ("then",) if holds else ("else",)
-            yield from (*holds, *(schema[word] for word in words if word in schema))
+            holds = self._applies(spot.seen, schema["if"])
+            if holds:
+                yield schema["if"]
+            if spot.seen is not MISSING:
+                yield schema.get("then" if holds else "else", True)
 
-    def _fitting(self, value: Any, options: Sequence[Any]) -> Iterator[Any]:
-        """Those of several that count for a value."""
-        self.has_tested = self.has_tested or bool(options)
-        for option in options:
-            if self.choice == "all" or self.filling.fits(value, option):
-                yield option
-                if self.choice == "first":
-                    return
+    def _fitting(self, spot: _Spot, options: Sequence[Schema]) -> Sequence[Schema]:
+        """Those of several that count: what the value fits, where they fill in the same."""
+        key = id(spot.seen), id(options)
+        if key not in self._decided:
+            fit = [option for option in options if self._applies(spot.seen, option)]
+            fit = fit[:1] if spot.own > 0 else fit
+            whole = spot._replace(value=spot.seen)
+            unlike = self._unlike(whole, fit) if len(fit) > 1 else ()
+            self._decided[key] = [] if unlike else fit, unlike
+        fitting, unclear = self._decided[key]
+        self.unclear += unclear
+        return fitting
 
-    def _default(self, schemas: Sequence[Schema]) -> Iterator[Any]:
-        """What stands for a value that is left out, filled in itself, if anything does."""
-        anywhere = _Walk(self.filling, "all")
-        for schema in anywhere._about({}, schemas):
-            if "default" in schema:
-                value = thaw(schema["default"])
-                if id(schema) not in self._within:  # else it would stand in itself without end
-                    self._within.append(id(schema))
-                    value = self.fill(value, schemas)
-                    self._within.pop()
-                yield value
-                return
+    def _unlike(self, spot: _Spot, options: Sequence[Schema]) -> Sequence[Place]:
+        """Where several options fill other things in, each by itself."""
+        self._tried += 1
+        if self._tried > TRIED_MAX:
+            raise _TooMuchError
+        known = len(self.unclear)
+        filled = [self.fill(spot, [option]) for option in options]
+        self._tried -= 1
+        del self.unclear[known:]  # each tells it where it counts
+        return [*_unlike(filled, spot.place)]
+
+    def _applies(self, seen: Any, schema: Schema) -> bool:
+        self.has_choices = True
+        return seen is not MISSING and self.filling.fits(seen, schema)
+
+
+def _options(schema: Rules) -> Iterator[Sequence[Schema]]:
+    return (schema[keyword] for keyword in ("anyOf", "oneOf") if keyword in schema)
+
+
+def _nothing(schema: Rules) -> Sequence[Schema]:
+    """None of what a schema says under conditions."""
+    return ()
+
+
+def _everything(schema: Rules) -> Iterator[Schema]:
+    """All that a schema may say of a value, whatever that is."""
+    for options in _options(schema):
+        yield from options
+    yield from schema.get("dependentSchemas", {}).values()
+    yield from (schema[word] for word in ("if", "then", "else") if word in schema)
+
+
+def _unlike(values: Sequence[Any], place: Place) -> Iterator[Place]:
+    """Where not all of several values are the same."""
+    if len({identity(value) for value in values}) <= 1:
+        return
+    kinds = {type(value) for value in values}
+    if kinds not in ({dict}, {list}):
+        yield place
+        return
+    parts: dict[str | int, list[Any]] = {}
+    for value in values:
+        for name, part in value.items() if kinds == {dict} else enumerate(value):
+            parts.setdefault(name, []).append(part)
+    for name, found in parts.items():
+        if len(found) < len(values):
+            yield (*place, name)
+        else:
+            yield from _unlike(found, (*place, name))

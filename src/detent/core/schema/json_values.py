@@ -1,9 +1,9 @@
-"""JSON values: which type one has, when two are equal, how a sentence repeats one."""
+"""JSON values: their types, when two are equal, how a sentence repeats one or a way into it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from types import NoneType
 from typing import Literal, TypeAlias
@@ -43,6 +43,11 @@ def identity(value: object) -> object:
     if isinstance(value, list):
         return ("array", tuple(map(identity, value)))
     return value
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """The way to a part of a value as a sentence has it: ``a.b[0]``."""
+    return "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in path).removeprefix(".")
 
 
 def short_json(value: object) -> str:

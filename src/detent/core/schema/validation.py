@@ -18,7 +18,7 @@ from uuid import UUID
 
 from attrs import Factory, field, frozen
 
-from detent.core.schema.json_values import short_json
+from detent.core.schema.json_values import path_text, short_json
 from detent.core.schema.scalars import SCALARS
 from detent.core.values.frozen import is_deep, thaw
 
@@ -367,8 +367,7 @@ class _Explainer:
 
     def _place(self, error: ValidationError, *further: str) -> str:
         path = [*error.instance_path[self.depth :], *further]
-        text = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in path)
-        return f"'{text.removeprefix('.')}'" if path else self.whole
+        return f"'{path_text(path)}'" if path else self.whole
 
 
 def _words(rules: Mapping[str, Any]) -> str:

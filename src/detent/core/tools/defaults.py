@@ -3,6 +3,7 @@
 RULE: what people are shown, policies judge and decisions are bound to is what runs. So a call runs
 with what its schema says stands for what it leaves out, and never as it was written: what reads it,
 a class or another program, may have other defaults, or take what is left out for another choice.
+A call of which nobody can say what it runs with does not fit its tool.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from detent.core.chat.messages import ToolCall
+from detent.core.tools import wording
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
 
@@ -34,7 +36,17 @@ def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
     return {name: x for name, x in _fill(call, tool).items() if name not in names}
 
 
+def default_faults(call: ToolCall, tool: Tool) -> list[str]:
+    """A sentence where nobody can say what a call would run with, or where that is too much."""
+    if not tool.has_schema_defaults:
+        return []
+    filled = tool.filling.filled(call.arguments)
+    if filled.is_too_much:
+        return [wording.too_much_filled_in(tool.name, tool.filling.most)]
+    return [wording.must_be_said(filled.unclear)] if filled.unclear else []
+
+
 def _fill(call: ToolCall, tool: Tool) -> dict[str, Any]:
     if not tool.has_schema_defaults:
         return cast("dict[str, Any]", thaw(call.arguments))
-    return tool.filling.filled(call.arguments)
+    return tool.filling.filled(call.arguments).value

@@ -18,7 +18,7 @@ from detent.core.state.keys import Write
 from detent.core.state.live import PendingWrites, live_state
 from detent.core.state.state import BaseState, State
 from detent.core.tools import wording
-from detent.core.tools.defaults import arguments_to_run, with_defaults
+from detent.core.tools.defaults import arguments_to_run, default_faults, with_defaults
 from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.masking import masked
 from detent.core.tools.redaction import all_without_secrets, redact, without_secrets
@@ -234,6 +234,7 @@ def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
         reason = "it is not shown, as some are secret" if tool.masked else call.unreadable
         return [wording.arguments_unreadable(reason)]
     if tool.fits(call.arguments):
-        return []
-    messages = faults(call.arguments, tool.spec.parameters)
+        messages = default_faults(call, tool)
+    else:
+        messages = faults(call.arguments, tool.spec.parameters)
     return all_without_secrets(messages, call.arguments, tool.masked)

@@ -167,13 +167,11 @@ class Tool:
     @cached_property
     def filling(self) -> Filling:
         """What fills calls in, by what its schema says of what they leave out."""
-        from detent.core.schema.conversion import takes_first
+        from detent.core.schema.conversion import own_objects
         from detent.core.schema.filling import Filling  # loaded with the first such default
 
         declared = self.signature.declared
-        return Filling(
-            self.accepted, frozenset(n for n in self.readers if takes_first(declared[n]))
-        )
+        return Filling(self.accepted, {name: own_objects(declared[name]) for name in self.readers})
 
     @cached_property
     def version(self) -> str:

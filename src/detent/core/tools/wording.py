@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
+
+from detent.core.schema.json_values import path_text
+
+NAMED_MAX = 20
+"""How many parts of arguments one sentence names."""
 
 TASK = "What to do, with everything that must be known for it."
 """Of the one parameter of a tool that is an agent."""
@@ -110,6 +115,21 @@ def agent_without_answer(name: str, reason: str) -> str:
 def arguments_unreadable(reason: str) -> str:
     """The model's arguments of a tool are no JSON object."""
     return f"the arguments are not a JSON object: {reason}"
+
+
+def must_be_said(places: Sequence[Sequence[str | int]]) -> str:
+    """Nobody can say what stands for these parts of the arguments, which a call leaves out."""
+    names = [f"'{path_text(place)}'" for place in places[:NAMED_MAX]]
+    names += [f"{rest} more"] if (rest := len(places) - NAMED_MAX) > 0 else []
+    return f"{', '.join(names)} must be said: what would be filled in hangs on how the rest is read"
+
+
+def too_much_filled_in(name: str, most: int) -> str:
+    """What a call leaves out would become more than a call may have."""
+    return (
+        f"the schema of {name!r} is at fault: for what is left out it fills in more than {most:,} "
+        "characters, or goes too deep"
+    )
 
 
 def answer_unreadable(reason: str) -> str:

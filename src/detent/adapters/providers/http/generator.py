@@ -115,16 +115,14 @@ class HttpChatGenerator:
                 f"{type(self).__name__} has no option {', '.join(map(repr, sorted(unknown)))}; "
                 f"beside its own it has {known}; what goes into requests is generation_kwargs"
             )
-        self.model = model
-        self.api = api
+        self.model, self.api = model, api
         self._base_url, self._key = server_of(api.endpoint, api_base_url, api_key)
         self._options = dict(options.get("generation_kwargs") or {})
         self._thinking: ThinkingLevel | None = options.get("thinking")
         require_thinking(self._thinking)
         self._server_tools = require_server_tools(options.get("server_tools", ()))
         self.labels = all_labels(self._server_tools)
-        headers = (options.get("headers") or {}).items()
-        self._headers = {name.lower(): value for name, value in headers}
+        self._headers = {k.lower(): v for k, v in (options.get("headers") or {}).items()}
         self._secret_headers = [name for name in self._headers if _is_secret(name, self._headers)]
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
         self._timeouts = as_timeouts(options.get("timeout", Timeouts()))
