@@ -130,7 +130,9 @@ class Rememberer:
     def __init__(self) -> None:
         self.asked = 0
 
-    def get_user_confirmation(self, *_: Any) -> ConfirmationUIResult:
+    def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> ConfirmationUIResult:
         """Yes."""
         self.asked += 1
         return ConfirmationUIResult("confirm", remember="arguments")

@@ -193,8 +193,9 @@ def _members(kind: type) -> _Members:
         for name, member in own.items():
             if isinstance(member, cached_property):
                 computed.add(name)
-            is_slot = is_record and isinstance(member, MemberDescriptorType) and name in names
-            if is_slot and (name[:2] != "__" or name in COUNTED):
+            if not (is_record and isinstance(member, MemberDescriptorType) and name in names):
+                continue
+            if name[:2] != "__" or name in COUNTED:
                 slots[name] = member
     declared = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     defaults = {field.name: field.default for field in declared}
