@@ -256,8 +256,8 @@ BUGS = (
         "a fork carries along what was confirmed for a call",
         Edit(
             "core/machine/recovery.py",
-            "return move(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot",
-            "return slot",
+            "            return move(slot, AwaitingPolicy())\n",
+            "            return slot\n",
         ),
     ),
     Bug(

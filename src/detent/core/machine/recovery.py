@@ -275,6 +275,9 @@ def _prove(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at
 
 def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
     match slot.status:
+        case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
+            clear = evolve(slot.clearance, is_unjudged=False, answer=None)
+            return evolve(slot, clearance=clear)
         case _ if slot.call.tool_name not in spec.guards:
             return slot
         case Ready() | BackingOff():
@@ -283,9 +286,6 @@ def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
             return evolve(slot, clearance=None)
         case Delegated():
             return suspend(slot)
-        case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
-            clear = evolve(slot.clearance, is_unjudged=False, answer=None)
-            return evolve(slot, clearance=clear)
         case _:
             return slot
 
