@@ -174,6 +174,7 @@ def refused(*words: str) -> str:
         ("nobody", (), "has no 'nobody'"),
         ("agnets", (), "has no 'agnets'; did you mean"),
         ("own", ("--token-file", "tokens"), "--token-file is for --web"),
+        ("own", ("--port", "8000"), "--web HOST:PORT, as --web 127.0.0.1:8000"),
         ("own", ("--web", "0.0.0.0:0"), "say by --token-file FILE who may sign in"),
         ("own", ("--web", "example.com:0"), "say by --token-file FILE who may sign in"),
         ("own", ("--web", "[::]:0"), "say by --token-file FILE who may sign in"),

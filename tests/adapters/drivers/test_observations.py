@@ -423,6 +423,8 @@ def test_a_mistake_of_the_caller_is_raised_at_once() -> None:
         agent_of("hi").stream("go", nobody=1)
     with pytest.raises(StateError):
         asyncio.run(mistaken())
+    with pytest.raises(RuntimeError, match=r"no running event loop: .* agent\.stream\(…\)"):
+        agent_of("hi").stream_async("go")
 
 
 def test_a_human_can_be_asked_meanwhile(read: Reader) -> None:

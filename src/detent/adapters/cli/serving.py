@@ -41,6 +41,12 @@ LEFT_S = 2
 """So long it takes at most until those that have not ended by then are gone."""
 
 
+def _no_port(context: click.Context, option: click.Parameter, typed: str | None) -> None:
+    """Where others listen by a port alone, it is said how it is written here."""
+    if typed is not None:
+        raise click.UsageError(f"a page is at an address: --web HOST:PORT, as --web {WEB}")
+
+
 @click.command(cls=CodedCommand)
 @click.argument("app", metavar="MODULE:NAME", envvar="DETENT_APP")
 @click.option(
@@ -87,6 +93,7 @@ LEFT_S = 2
     metavar="[HOST:PORT]",
     help=f"Show questions and runs in a browser. [HOST:PORT if left out: {WEB}]",
 )
+@click.option("--port", "--host", hidden=True, expose_value=False, callback=_no_port)
 @click.option(
     "--token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

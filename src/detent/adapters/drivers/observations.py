@@ -63,7 +63,13 @@ def streamed_async(
 
     What can be said without one is said at once: that the request is wrong.
     """
-    loop = asyncio.get_running_loop()
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "there is no running event loop: a coroutine streams by `async for`, and what is none "
+            "by agent.stream(…)"
+        ) from None
     seen: asyncio.Queue[Seen[S]] = asyncio.Queue()
 
     def tell(item: Seen[S]) -> None:  # perhaps from a thread, in which a generator blocks
