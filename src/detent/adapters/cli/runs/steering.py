@@ -339,9 +339,9 @@ def _put_cancelled(run_id: str, entries: int | None = None, *, as_json: bool) ->
 @click.option("--by", metavar="NAME", help="Who says it. [default: the name of the user]")
 @json_option
 def send(*, run_id: str, text: str, store: Journal, by: str | None, as_json: bool) -> None:
-    """Say something more to a run that goes on: its model reads TEXT when it is next asked.
+    """Say something more to a run: its model reads TEXT when it is next asked.
 
-    Over a host, TEXT begins a new run behind one that has ended.
+    To one that has ended nothing is said in a store; over a host a new run goes on behind it.
     """
     name = run_named(store, run_id)
     if isinstance(store, RemoteHost):
@@ -351,7 +351,8 @@ def send(*, run_id: str, text: str, store: Journal, by: str | None, as_json: boo
         if as_json:
             put_json({"run_id": heard_by})
         else:
-            say(f"run {heard_by} is told{'' if heard_by == name else f', behind {name}'}")
+            new = f": it is new, and goes on behind {name}, which has ended"
+            say(f"run {heard_by} is told{'' if heard_by == name else new}")
         return
     message = dump(ChatMessage.from_user(text))
     data = {"message": message, "by": by or getpass.getuser(), "at": time.time()}
