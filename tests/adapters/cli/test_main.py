@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from detent import SQLiteJournal
+from detent.adapters.cli.folder_agent import own_runs
 from detent.adapters.cli.main import main
 from detent.adapters.cli.show import progress_bar
 from detent.adapters.providers.registry import PROVIDERS
@@ -40,6 +41,7 @@ def calls(name: str, **arguments: object) -> Message:
 # Ctrl-C is set up as a shell does it: a program that is started in the background ignores it.
 PROGRAM = """
 import signal
+from detent.adapters.cli.folder_agent import own_runs
 from detent.adapters.cli.main import main
 from detent.adapters.providers.registry import PROVIDERS
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -235,6 +237,24 @@ def test_a_missing_key_is_told_as_what_a_terminal_knows(
     assert told.exit_code == 1
     assert "_API_KEY is not set, or is empty; set it\n" in told.output
     assert "api_key=" not in told.output
+
+
+@pytest.mark.parametrize("lack", ["OPENAI_API_KEY is not set", "needs httpx"])
+@pytest.mark.parametrize("words", [["run", "How hot?"], ["chat"]], ids=["run", "chat"])
+def test_what_a_model_lacks_is_said_before_it_is_asked(
+    folder: Path, words: list[str], lack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody types a question in vain, and no run is begun that cannot go on."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    if "httpx" in lack:
+        monkeypatch.setitem(sys.modules, "httpx", None)
+    else:
+        monkeypatch.delenv("OPENAI_API_KEY")
+    told = CliRunner().invoke(main, [*words, "--model", "openai:x"], input="How hot?\n\n")
+
+    assert (told.exit_code, lack in told.output) == (1, True), told.output
+    assert "you: " not in told.output
+    assert not (folder / "state" / "runs.db").exists() or own_runs().runs() == []
 
 
 def test_a_run_that_has_ended_shows_its_answer(

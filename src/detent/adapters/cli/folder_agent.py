@@ -109,6 +109,8 @@ def ready_generator(console: Console, model: str, base_url: str | None) -> Gener
                     put(Console(stderr=True), SMALL, "dim")
                 with progress_bar(console, "loading the model") as tell:
                     generator.warm_up(tell)
+            else:
+                generator.require_key()
             yield generator
     except KeyboardInterrupt:
         put(console, "\nStopped. The same command starts again.", "bold")

@@ -72,6 +72,13 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
+def no_key(url: str, error: Exception) -> ChatGeneratorError:
+    """That a request cannot be made for want of a key, as an error says."""
+    require_httpx()  # what is to be installed comes first: a key alone would not help
+    text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
+    return ChatGeneratorError(ModelFailure("authentication", text))
+
+
 HUNG_UP = "disconnected"
 """The word of httpx for a connection that ended; other breaches of the protocol say others."""
 

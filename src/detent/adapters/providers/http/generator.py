@@ -14,6 +14,7 @@ from detent.adapters.providers.http.caller import (
     Timeouts,
     as_timeouts,
     host_of,
+    no_key,
 )
 from detent.adapters.providers.http.clients import Clients, require_httpx
 from detent.adapters.providers.http.counting import CountFold
@@ -32,10 +33,10 @@ from detent.adapters.providers.meaning.server_tools import (
 from detent.adapters.providers.meaning.thinking import ThinkingLevel, require_thinking
 from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
+from detent.core.chat.replies import ChatReply, SchemaMode
 from detent.core.tools.tool import ToolSpec
 from detent.core.values.frozen import thaw
-from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.ports.chat import StreamingCallback
 from detent.ports.stopping import wait
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ class HttpChatGenerator:
         try:
             await self._get_ready()
         except SecretError as error:
-            raise self._no_key(self._base_url, error) from error
+            raise no_key(self._base_url, error) from error
 
     async def _get_ready(self) -> None:
         """Get what may take a while. Raises SecretError: there is none."""
@@ -332,7 +333,7 @@ class HttpChatGenerator:
         try:
             headers, secrets = self._signed_headers(url, body)
         except SecretError as error:
-            raise self._no_key(url, error) from error
+            raise no_key(url, error) from error
         answer = Answer(
             fold,
             host_of(url),
@@ -341,12 +342,6 @@ class HttpChatGenerator:
             unsent_key="" if secrets else unsent_key(self.endpoint, url),
         )
         return Request(url, headers, body, method), answer
-
-    @staticmethod
-    def _no_key(url: str, error: SecretError) -> ChatGeneratorError:
-        require_httpx()  # what is to be installed comes first: a key alone would not help
-        text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
-        return ChatGeneratorError(ModelFailure("authentication", text))
 
     def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
         """The headers of a request, and the secrets in them.
@@ -363,6 +358,14 @@ class HttpChatGenerator:
             name, before = self.endpoint.key_header
             headers[name] = before + secrets[-1]
         return headers, secrets
+
+    def require_key(self) -> None:
+        """Raise ImportError, or ChatGeneratorError, where no call can be made: no extra, no key."""
+        require_httpx()
+        try:
+            self._signed_headers(self._url(stream=False), b"")
+        except SecretError as error:
+            raise no_key(self._base_url, error) from error
 
     def about_key(self) -> str:
         """Whether there is a key for a call, and which variables may hold it; never the key."""
