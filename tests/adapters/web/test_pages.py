@@ -13,7 +13,9 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.routing import Mount
 
 from detent import (
     Agent,
@@ -770,3 +772,19 @@ def test_a_run_that_asks_by_another_release_is_not_silently_left_out() -> None:
         assert "its question stands here in a moment" in page
         assert "the tool itself has changed" in page
     assert (said["pending"], said["outdated"][0]["tool_name"]) == ([], "pay")
+
+
+def test_an_address_of_nothing_has_a_way_back() -> None:
+    """Also where the pages stand in another app."""
+
+    async def visit() -> list[httpx.Response]:
+        async with hosted([], clerk=ANN) as host:
+            inner = web_app(host)
+            outer = Starlette(routes=[Mount("/desk", inner)])
+            async with visitor(inner) as alone, visitor(outer) as inside:
+                return [await alone.get("/nope"), await inside.get("/desk/nope")]
+
+    for answer, base in zip(asyncio.run(visit()), ("", "/desk"), strict=True):
+        assert answer.status_code == 404
+        assert "There is no such page." in answer.text
+        assert f'<a href="{base}/">The inbox</a>' in answer.text

@@ -272,6 +272,6 @@ def test_what_a_message_says_beside_its_calls_stays() -> None:
 
 def test_the_arguments_of_a_call_are_a_dict() -> None:
     """A text, as a provider writes them, is to be read before; the name of the tool comes first."""
-    form = r"is a dict, as the arguments in ToolCall\('tool', {'argument': 1}\); got 'amount=3'"
+    form = r"a dict goes here, as in ToolCall\('f', {'n': 1}\), got 'amount=3'"
     with pytest.raises(TypeError, match=form):
         ToolCall("pay", "amount=3")  # type: ignore[arg-type]  # the mistake

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.status import HTTP_404_NOT_FOUND
 
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web import decided, inbox, live, moments, overview, runs
@@ -54,7 +55,7 @@ def web_app(
     names = allowed_hosts or (["*"] if sign_in else LOCAL_NAMES)
     app = Starlette(
         routes=_routes(sign_in),
-        exception_handlers={JournalError: _no_store},
+        exception_handlers={JournalError: _no_store, HTTP_404_NOT_FOUND: _no_page},
         lifespan=lambda app: opened(host),
         middleware=[
             Middleware(Headers),
@@ -166,6 +167,11 @@ async def _no_store(request: Request, error: Exception) -> Response:
     """A page cannot be made as the store cannot be asked: what is in it stands."""
     text = "the store of the runs cannot be read or written at the moment; nothing was lost"
     return page(request, "refused.html", 503, text=text, details=(str(error),))
+
+
+async def _no_page(request: Request, _: Exception) -> Response:
+    """Whoever has mistyped an address finds the way back."""
+    return page(request, "refused.html", 404, text="There is no such page.", details=())
 
 
 async def _sign_in_page(request: Request) -> Response:

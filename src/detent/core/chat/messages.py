@@ -37,9 +37,8 @@ def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
     """
     if not value:
         return EMPTY
-    if not isinstance(cast("object", value), (dict, Mapping)):  # most are dicts: seen at once
-        form = "as the arguments in ToolCall('tool', {'argument': 1})"
-        raise TypeError(f"what a message holds by name is a dict, {form}; got {value!r:.80}")
+    if not isinstance(value, (dict, Mapping)):  # most are dicts: that is seen at once
+        raise TypeError(f"a dict goes here, as in ToolCall('f', {{'n': 1}}), got {value!r:.80}")
     if ATOMS.issuperset(map(type, value.values())):
         return value if type(value) is FrozenDict else FrozenDict(value)
     if is_deep(value, DEPTH_MAX):

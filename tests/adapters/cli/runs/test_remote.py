@@ -130,8 +130,9 @@ def test_more_is_said_over_a_host(site: Site) -> None:
     call("send", "one", "x", "--by", "me", code=2)
     call("cancel", "one")
     site.wait_for("one")
-    behind = document("send", "one", "more")["run_id"]
-    assert behind.startswith("one.")
+    told = call("send", "one", "more").stderr
+    assert told.startswith("run one.")
+    assert "is told: it is new, and goes on behind one, which has ended" in told
 
 
 @pytest.mark.parametrize("command", ["resume", "fork", "replay", "clean", "backup", "verify"])
