@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from attrs import evolve
 
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import Steps
@@ -145,3 +146,22 @@ def test_a_clock_that_is_set_back_delays_no_run(status: str) -> None:
         found += [run.run_id for run in finder.look(())]
         clock.advance(BUSY_S / 2)
     assert "r" in found
+
+
+class Late(MemoryJournal):
+    """Its list of the runs that go on is one of a moment ago."""
+
+    def runs(self, query: RunQuery = RunQuery()) -> Sequence[StoredRun]:  # noqa: B008 - a value
+        """A page."""
+        if query.status != "running":
+            return super().runs(query)
+        return [evolve(run, status="running") for run in super().runs(RunQuery())]
+
+
+def test_a_run_that_was_left_while_it_was_looked_is_not_gone_on_with() -> None:
+    """It waits for a human by then, and nobody drives it any more."""
+    journal, clock = Late(), ManualClock(NOW)
+    finder = Finder(journal, Keeper(journal.claims, clock=clock), {"clerk"}, clock)
+    waits(journal, "asks", NOW, None)
+    journal.append("goes on", [Entry(0, NOW, "Begun", "running", {}, Listing("clerk"))])
+    assert [run.run_id for run in finder.look(())] == ["goes on"]

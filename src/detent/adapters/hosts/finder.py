@@ -74,7 +74,7 @@ class Finder:
         found = [run for run in self._runs("running") if self._is_owed(run, now, here)]
         self._look_at_waits(now)
         found += [run for run in self._over(now) if run.run_id not in here]
-        free = [run for run in found if self._is_free(run.run_id, now)]
+        free = [run for run in found if self._is_free(run.run_id, now) and self._is_as_listed(run)]
         self._busy = {run_id: at for run_id, at in self._busy.items() if at > now}
         if self._wakes:
             self.next_at = min(self.next_at, self._wakes[0][0])
@@ -150,6 +150,14 @@ class Finder:
     def _is_soon(self, run_id: str, now: float) -> bool:
         """Whether the wake that counts for a run that could be woken comes soon enough."""
         return self._known.get(run_id, float("inf")) <= now + BUSY_S
+
+    def _is_as_listed(self, run: StoredRun) -> bool:
+        """Whether a run that nobody drives has not just been left by who did.
+
+        RULE: one that waits by now is not gone on with: its question would be gone for a moment.
+        """
+        found = self._journal.runs(RunQuery(run_id=run.run_id))
+        return any(listed.status == run.status for listed in found)
 
     def _is_free(self, run_id: str, now: float) -> bool:
         if now < self._busy.get(run_id, now) <= now + BUSY_S:
