@@ -50,9 +50,13 @@ RULES = RuleList(
 
 
 def files_of(folder: Path) -> MCPToolset:
-    """The tools of a server over the folder, in a process of its own."""
+    """The tools of a server over the folder, in a process of its own.
+
+    The server is our own: what it says of its tools is trusted, what is in the files is not.
+    """
     arguments = [str(SERVER), str(folder)]
-    return MCPToolset(StdioServerParameters(command=sys.executable, args=arguments), name="files")
+    server = StdioServerParameters(command=sys.executable, args=arguments)
+    return MCPToolset(server, name="files", trust_hints=True)
 
 
 def make_coder(

@@ -116,6 +116,8 @@ def test_a_hint_counts_where_it_is_trusted(connect: Make) -> None:
     assert known(doubted) == [(False, True, "ask"), (False, True, "ask")]
     assert known(trusted) == [(True, False, "rerun"), (False, True, "rerun")]
     assert {tool.labels for tool in (*doubted, *trusted)} == {("untrusted",)}
+    assert {tool.description_labels for tool in doubted} == {("untrusted",)}
+    assert {tool.description_labels for tool in trusted} == {()}
     assert [tool.title for tool in trusted if isinstance(tool, MCPTool)] == ["", "Put down"]
 
 

@@ -39,8 +39,8 @@ class MCPTool(Tool):
         is_read_only: whether it changes nothing; known only where the hints are trusted.
         is_destructive: whether it may destroy something; so unless hints that are trusted deny it.
         title: what the server would have people read; a claim like all of it.
-        may_mask: whether the server may say that an argument is a secret (``"writeOnly": true``),
-            which no human is shown then; only where the hints are trusted.
+        may_mask: whether what the server says of its tools is trusted: also that an argument is a
+            secret (``"writeOnly": true``), which no human is shown then.
     """
 
     server: str = field(default="", kw_only=True)
@@ -62,8 +62,8 @@ class MCPTool(Tool):
 
     @property
     def description_labels(self) -> tuple[str, ...]:
-        """Those of its results: the same server has written it."""
-        return self.labels
+        """Those of its results, as the same server has written it; none where that is trusted."""
+        return () if self.may_mask else self.labels
 
     def _parts(self) -> tuple[object, ...]:
         return (*super()._parts(), self.server, self.remote_name, self.identity)

@@ -100,7 +100,7 @@ class MCPToolset(Toolset):
         trust_hints: whether what the server says of its tools counts: that one changes nothing
             (`MCPTool.is_read_only`), or may be called twice (then ``on_unknown`` is "rerun").
         labels: what the results bring along, and the descriptions, which a model reads first: a run
-            with such tools bears them from its beginning.
+            with such tools bears them from its beginning, but for a server that is trusted.
         headers: sent with each HTTP request, such as an authorization.
         auth: of httpx2: for OAuth the SDK's `OAuthClientProvider`.
         ui: who answers what the server asks; without it, it cannot ask.
