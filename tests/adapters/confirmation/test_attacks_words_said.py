@@ -136,8 +136,11 @@ def test_what_nobody_known_has_confirmed_counts_not_in_a_release_that_knows_peop
     (call,) = today.pending("r")
     today.decide("r", evolve(call.confirm(), credential="token of Ada"))
     today.resume("r", raise_at_break_point=False)
-    assert [one.tool_name for one in today.pending("r")] == ["pay"]
-    assert paid == []
+    (call,) = today.pending("r")
+    assert (call.tool_name, paid) == ("pay", [])
+    today.decide("r", evolve(call.confirm(), credential="token of Ada"))
+    agent("Done.", approvers=who).resume("r")
+    assert paid == [5]
 
 
 def test_of_several_that_have_seen_the_same_each_counts_for_its_own() -> None:

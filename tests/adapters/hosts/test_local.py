@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -70,7 +71,7 @@ from detent.machine import (
 )
 from detent.models import ChatGeneratorError, ChatReply, ModelFailure
 from detent.ports.chat import StreamingCallback
-from detent.ports.journal import JournalUnavailableError
+from detent.ports.journal import JournalUnavailableError, RunNotFoundError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 from detent.testing import check_host, host_agents
 
@@ -852,3 +853,63 @@ def test_a_question_is_found_while_its_run_goes_from_list_to_list(moves: Sequenc
             return [question.call.tool_name for question in await host.pending()]
 
     assert asyncio.run(main()) == ["pay"]
+
+
+def test_as_many_wait_as_may_also_where_all_come_at_once(tmp_path: Path) -> None:
+    """While one is written down, the others are counted already."""
+
+    async def main() -> tuple[Counter[str], int]:
+        limits = HostLimits(running=1, waiting=2)
+        agents = {"sleeper": host_agents()["sleeper"]}
+        journal = SQLiteJournal(tmp_path / "runs.db")
+        async with LocalHost(agents, journal, limits=limits, drain_s=0.01) as host:
+            starts = (host.start("sleeper", "sleep", run_id=str(number)) for number in range(20))
+            said = await asyncio.gather(*starts)
+            kinds = Counter(one.why if isinstance(one, HostRefusal) else "new" for one in said)
+            return kinds, len(await host.runs())
+
+    assert asyncio.run(main()) == ({"new": 3, "full": 17}, 3)
+
+
+def test_a_key_that_cannot_be_had_is_said_and_holds_up_no_other_run() -> None:
+    """Neither a new run nor one that is stored: its fault is among those of the host."""
+
+    def key_of(run: StoredRun) -> str:
+        return {"good": "one", "late": "one"}[run.run_id]
+
+    async def main() -> tuple[Accepted | HostRefusal, dict[str, str], str | None]:
+        agents, journal = {"echo": host_agents()["echo"]}, MemoryJournal()
+        async with LocalHost(agents, journal, limits=HostLimits(running=1)) as host:
+            await host.start("echo", "a b c d e f g h", run_id="bad")
+            await host.start("echo", "a", run_id="good")
+        async with LocalHost(agents, journal, key_of=key_of, look_s=0.01) as host:
+            refused = await host.start("echo", "a", run_id="worse")
+            found = await host.result("good", timeout=20)
+            faults = dict(host.health().faults)
+            await host.start("echo", "a", run_id="late")
+            await host.result("late", timeout=20)
+            return refused, faults, found.text
+
+    refused, faults, text = asyncio.run(main())
+    assert isinstance(refused, HostRefusal)
+    assert refused.why == "invalid"
+    assert "has no key for run 'worse': KeyError('worse')" in refused.text
+    assert text == "a (1)"
+    assert all("has no key for run 'bad'" in fault for fault in faults.values())
+
+
+@pytest.mark.parametrize("name", ["", "half \ud800"])
+def test_what_is_no_name_is_no_run(name: str, tmp_path: Path) -> None:
+    """None is begun, and none is there."""
+
+    async def main() -> list[Any]:
+        journal = SQLiteJournal(tmp_path / "runs.db")
+        async with LocalHost({"echo": host_agents()["echo"]}, journal) as host:
+            said = [await host.start("echo", "a", run_id=name)]
+            said.append(await host.send(name, CancelRequested("x")))
+            for ask in (host.run(name), host.result(name), host.verify(name)):
+                with pytest.raises(RunNotFoundError):
+                    await ask
+            return [one.why for one in said if isinstance(one, HostRefusal)]
+
+    assert asyncio.run(main()) == ["invalid", "unknown_run"]

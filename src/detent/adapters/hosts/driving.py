@@ -66,24 +66,28 @@ class Driving:
         self.places, self._key_of = places, key_of
         self._here: dict[str, _Leg] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._is_halted = False
+        self._is_halted, self._coming = False, 0
         self.faults, self.looks = Faults(clock), Looks(finder, clock, look_s)
 
     def refusal(self) -> HostRefusal | None:
         """Why no run is begun now."""
         if self._is_halted:
             return HostRefusal("shutting_down", "this host is shutting down: ask another one")
-        if self.places.waiting >= self.places.limits.waiting:
-            text = f"{self.places.waiting} runs wait for a place here: try again later"
-            return HostRefusal("full", text)
+        # RULE: who is being written down waits already: many who come at once are not all let in
+        if (waiting := self.places.waiting + self._coming) >= self.places.limits.waiting:
+            return HostRefusal("full", f"{waiting} runs wait for a place here: try again later")
         return None
 
     async def begin(self, run: StoredRun, begin: Callable[[], Awaitable[AnyHandle]]) -> None:
         """Begin a run, which goes on at once, or once there is a place."""
         group = self._group_of(run)
         if not self.places.has_room(group):
-            await (await begin()).leave_async()
-            self.add(run)
+            self._coming += 1
+            try:
+                await (await begin()).leave_async()
+                self.add(run)
+            finally:
+                self._coming -= 1
             return
         self.places.hold(group)
         try:
@@ -99,14 +103,25 @@ class Driving:
         self._fill()
 
     def _group_of(self, run: StoredRun) -> Group:
-        """What a run shares its places with."""
-        return run.agent, self._key_of(run)
+        """What a run shares its places with. Raises ValueError where `key_of` does not say it."""
+        try:
+            group = run.agent, self._key_of(run)
+            hash(group)
+        except Exception as error:
+            text = f"key_of of this host has no key for run {run.run_id!r}: {error!r:.200}"
+            raise ValueError(text) from error
+        return group
 
     def add(self, run: StoredRun) -> None:
         """Have a run go on once there is a place, unless it is here or this process ends."""
         if run.run_id in self._here or self._is_halted:
             return
-        leg = self._here[run.run_id] = _Leg(self._group_of(run))
+        try:
+            group = self._group_of(run)
+        except ValueError as error:  # it holds up no other run
+            self.faults.add(run.run_id, str(error))
+            return
+        leg = self._here[run.run_id] = _Leg(group)
         self.places.add(run.run_id, leg.group)
         self._fill()
 

@@ -43,6 +43,14 @@ async def asked(call: Callable[[], T]) -> T:
     return await asyncio.wrap_future(in_another_thread(call))
 
 
+def is_text(name: str) -> bool:
+    """Whether a name can be written down: half a character, which JSON can name, cannot."""
+    try:
+        return bool(name.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def nobody_asks(run: StoredRun) -> None:
     """Whoever goes on with the run next asks anew."""
 
@@ -82,6 +90,8 @@ class Reading:
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
+        if not is_text(run_id):  # half a character, which no store can look for
+            return None
         return next(iter(await self.runs(RunQuery(run_id=run_id))), None)
 
     async def required(self, run_id: str) -> StoredRun:

@@ -18,7 +18,7 @@ from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
-from detent.adapters.hosts.reading import AskingAnew, Reading, asked
+from detent.adapters.hosts.reading import AskingAnew, Reading, asked, is_text
 from detent.adapters.hosts.registry import hosted_agents
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
 from detent.adapters.system.chance import SystemChance
@@ -180,9 +180,9 @@ class StoredHost(ABC):
         started_by: str | None = None,
     ) -> Accepted | HostRefusal:
         """As the port says."""
-        name, at = run_id or self._chance.new_id(), self._clock.now()
-        new = StoredRun(name, 0, "running", at, agent, thread_id or "")
-        if thread_id == "" or not isinstance(name, str):
+        name = self._chance.new_id() if run_id is None else run_id
+        new = StoredRun(name, 0, "running", self._clock.now(), agent, thread_id or "")
+        if thread_id == "" or not (isinstance(name, str) and is_text(name)):
             return HostRefusal("invalid", "run_id and thread_id are names, or are left out")
         return await self._starting.start(NewRun(new, messages, state, None, started_by))
 

@@ -283,11 +283,10 @@ def is_of_nobody(spec: AgentSpec[Any], run: Run[Any], ref: CallRef) -> bool:
 
     It may have been given while another release took it from anybody.
     """
-    says = (Confirmed, Modified)
-    return spec.vouches is not None and any(
-        record.who is None and isinstance(record.decision, says)
-        for record in decisions_about(run, ref)
-    )
+    if spec.vouches is None or not (records := decisions_about(run, ref)):
+        return False
+    last = records[-1]  # who has been asked again since is known
+    return last.who is None and isinstance(last.decision, Confirmed | Modified)
 
 
 def _answers(grant: Grant, now: Binding, at: float | None, ask: Ask) -> bool:
