@@ -10,10 +10,17 @@ import pytest
 from attrs import evolve
 
 from detent import ChatMessage, State, Tool, ToolCall
-from detent.approvals import Allow, Ask, Deny
+from detent.approvals import Allow, Ask, Deny, Principal, pending
+from detent.core.control.decisions import apply_decisions
 from detent.core.machine import binding
-from detent.core.machine.binding import UNASKED, binding_of, inputs_in, outdated_questions
-from detent.core.run.approval import Binding, Confirmed
+from detent.core.machine.binding import (
+    UNASKED,
+    binding_of,
+    inputs_in,
+    is_of_nobody,
+    outdated_questions,
+)
+from detent.core.run.approval import Binding, Confirmed, DecisionRecord
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Acting, AwaitingDecision, Ready, Run
 from detent.core.tools.tool import by_name
@@ -268,3 +275,20 @@ def test_a_question_of_an_agent_inside_says_whose_it_is() -> None:
     assert [*outdated_questions(desk, run)] == []
     (outdated,) = outdated_questions(later, run)
     assert (outdated.agents, outdated.tool_name) == (("ask",), "pay")
+
+
+def test_a_yes_is_of_whom_it_was_said_by_last() -> None:
+    """Who is known may have said it again: then nobody is asked once more, and once more."""
+    spec = evolve(spec_of(), vouches=lambda event, call, tool: True)
+    run = waiting(spec_of(), {"to": "Ann", "amount": 5})
+    run, _ = apply_decisions(spec_of(), run, [pending(spec, run)[0].confirm()], 1.0)
+    (unknown,) = run.decisions
+    known = evolve(unknown, who=Principal("Ada"))
+
+    def is_unknown(*records: DecisionRecord) -> bool:
+        return is_of_nobody(spec, evolve(run, decisions=records), unknown.ref)
+
+    assert is_unknown(unknown)
+    assert not is_unknown(unknown, known)
+    assert not is_unknown()
+    assert not is_of_nobody(spec_of(), run, unknown.ref)
