@@ -48,7 +48,7 @@ from detent.approvals import (
 )
 from detent.core.codec.json_text import TAG
 from detent.core.errors import StoredDataError, WiringError
-from detent.journals import Entry
+from detent.journals import Entry, RedactedJournal
 from detent.machine import Run
 from detent.testing import When
 
@@ -472,6 +472,32 @@ def test_the_key_of_a_call_is_none_of_the_defaults_of_its_code() -> None:
     agent(journal, "tuesday", "Done.").resume("r")
     first, second = keys
     assert first == second
+
+
+def test_a_call_has_the_same_key_where_a_store_has_redacted_its_arguments() -> None:
+    """Whoever looks it up finds what was charged."""
+    charged: dict[str, str] = {}
+
+    def look_up(arguments: dict[str, Any], key: str) -> Any:
+        return f"charged {key in charged}"
+
+    @tool(on_unknown=look_up)
+    def charge(card: str, key: IdempotencyKey) -> str:
+        """Charge the card."""
+        charged[key] = card
+        raise KeyboardInterrupt
+
+    def agent(*script: Any) -> Agent[Any]:
+        return Agent(chat_generator=ScriptedChatGenerator(*script), tools=[charge], journal=journal)
+
+    journal = RedactedJournal(MemoryJournal(), lambda text: text.replace("4111-1111", "[card]"))
+    with pytest.raises(KeyboardInterrupt):
+        agent(ToolCall("charge", {"card": "4111-1111"})).run("go", run_id="r")
+    result = agent("Done.").resume("r")
+    assert [one.text for said in result.messages for one in said.tool_call_results] == [
+        "charged True"
+    ]
+    assert [*charged.values()] == ["4111-1111"]
 
 
 @pytest.mark.parametrize("on_unknown", ["ask", "rerun"])

@@ -7,6 +7,8 @@ from attrs import evolve
 from detent import ChatMessage, Confirmed, IdempotencyKey, Limits, OutputType, State, Tool, ToolCall
 from detent.approvals import Ask, judge
 from detent.core.machine.due import call_name
+from detent.core.run.approval import Decision, DecisionRecord, Modified
+from detent.core.run.refs import AgentRef
 from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.tool import by_name
 from detent.machine import (
@@ -126,17 +128,25 @@ def test_a_lookup_has_all_that_it_takes() -> None:
     assert evolve(lookup, name=None).idempotency_key == ""
 
 
-def test_a_key_names_the_run_the_call_and_its_arguments() -> None:
+def test_a_key_names_the_run_the_call_and_what_humans_have_made_of_it() -> None:
     """So what is approved is never taken for what was done in another run, or before a change."""
     run = calling("pay")
     (slot,) = run.slots
-    other_call = evolve(slot, call=evolve(slot.call, arguments=FrozenDict({"n": 2})))
-    keys = {call_name(run, slot).key, call_name(run, other_call).key}
-    keys.add(call_name(evolve_run(run, nonce="another"), slot).key)
+    said: list[Decision] = [Confirmed(), Modified({"n": 2}), Modified({"n": 3})]
+    records = [DecisionRecord(slot.ref, slot.call, decision) for decision in said]
+    inside = evolve(records[1], path=(AgentRef(1, 0, "x"),))
+    others = [evolve(records[1], ref=CallRef(1, 1)), inside]
 
-    assert call_name(run, evolve(slot)).key in keys
-    assert len(keys) == 3
-    assert all(key.startswith("r/1/0/") for key in keys)
+    def key(*decisions: DecisionRecord) -> str:
+        return call_name(evolve_run(run, decisions=decisions), slot).key
+
+    keys = {key(), key(*records[:2]), key(*records)}
+    keys.add(call_name(evolve_run(run, nonce="another"), slot).key)
+    assert len(keys) == 4
+    assert key(records[0], *others) == key()
+    redacted = evolve(slot, call=evolve(slot.call, arguments=FrozenDict({"n": 9})))
+    assert call_name(run, redacted).key == key()
+    assert all(name.startswith("r/1/0/") for name in keys)
 
 
 def test_the_tool_to_answer_by_is_offered_with_the_others() -> None:

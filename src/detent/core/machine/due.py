@@ -296,7 +296,7 @@ def _agent_effects(slot: Slot, effects: Iterable[Effect], *, is_at_work: bool) -
 
 def call_name(run: Run[Any], slot: Slot) -> CallName:
     """What a call of a run is called in the world."""
-    return CallName(run.id, run.nonce, slot.ref, slot.call)
+    return CallName(run.id, run.nonce, slot.ref, run.decisions)
 
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:

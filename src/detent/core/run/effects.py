@@ -15,7 +15,15 @@ from attrs import Factory, field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
-from detent.core.run.approval import PLAIN_ASK, Ask, Binding, FormerDecision, Verdict
+from detent.core.run.approval import (
+    PLAIN_ASK,
+    Ask,
+    Binding,
+    DecisionRecord,
+    FormerDecision,
+    Modified,
+    Verdict,
+)
 from detent.core.run.events import HumanDecided, ModelReplied, ToolReturned
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import Run
@@ -123,17 +131,20 @@ class CallName:
     run_id: str
     nonce: str
     ref: CallRef
-    call: ToolCall
+    decisions: tuple[DecisionRecord, ...] = field(default=(), eq=False, repr=False)
 
     @property
     def key(self) -> IdempotencyKey:
         """By what the world can tell this call from all others: it is the same for each attempt.
 
-        RULE: it is another one in a run of the same id elsewhere, and for other arguments: whoever
-        does one key once does not take what was approved for what they have done before. Defaults
-        are left out: they are the code's, and may be others in the process that goes on.
+        RULE: it is another one in a run of the same id elsewhere, and once a human has changed the
+        arguments: whoever does one key once does not take what was approved for what they have done
+        before. The arguments are no part of it: the process that goes on may have others, of a
+        store that redacts them, or where the code makes defaults.
         """
-        digest = hash_of(self.nonce, self.call.arguments)
+        own = (past for past in self.decisions if past.ref == self.ref and not past.path)
+        changes = sum(1 for past in own if isinstance(past.decision, Modified))
+        digest = hash_of(self.nonce, changes)
         return IdempotencyKey(f"{self.run_id}/{self.ref.turn}/{self.ref.place}/{digest[:32]}")
 
 

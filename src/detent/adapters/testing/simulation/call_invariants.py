@@ -10,13 +10,14 @@ from detent.adapters.testing.simulation.trace import (
     Folded,
     Opened,
     Performed,
+    Said,
     Trace,
     Wrote,
     changes,
     slot_at,
 )
 from detent.core.chat.messages import ChatMessage, ToolCall
-from detent.core.run.approval import Allow, Ask, Deny
+from detent.core.run.approval import Allow, Ask, Deny, Modified
 from detent.core.run.events import (
     ClockTicked,
     Event,
@@ -181,18 +182,23 @@ def _heeds(event: object, slot: Slot) -> bool:
 def each_call_has_a_key_of_its_own(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """Whoever does the work can tell calls apart, and sees one call under one key only.
 
-    With other arguments, which a human has given it, it is another one.
+    Until a human gives it other arguments: then it is another one.
     """
     calls: dict[str, tuple[Path, CallRef]] = {}
-    keys: dict[tuple[Path, CallRef, FrozenDict[str, object]], str] = {}
+    last: dict[tuple[Path, CallRef], tuple[FrozenDict[str, object], str]] = {}
+    changed: set[tuple[Path, CallRef]] = set()  # perhaps into what it was
     for happening in trace:
+        if isinstance(happening, Said) and isinstance(happening.decision, Modified):
+            changed.add((happening.effect.path, happening.effect.ref))
         if isinstance(happening, Performed):
             effect = happening.effect
             key, place = effect.idempotency_key, (effect.path, effect.ref)
-            of = calls.setdefault(key, place)
-            was = keys.setdefault((*place, effect.call.arguments), key)
-            if (of, was) != (place, key):
-                yield f"call {place} ran as {key!r}, which is {of}; it was {was!r}"
+            now = effect.call.arguments, key
+            arguments, was = last.get(place, now)
+            is_same, is_of_one = arguments == now[0], calls.setdefault(key, place) == place
+            if not is_of_one or (is_same != (was == key) and not (is_same and place in changed)):
+                yield f"call {place} ran as {key!r}, which is {calls[key]}; it was {was!r}"
+            last[place] = now
 
 
 def starts(data: Mapping[str, Any], kind: str) -> Iterator[tuple[Path, CallRef, int]]:
