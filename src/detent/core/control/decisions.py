@@ -149,14 +149,10 @@ def match_decision(
 
 def _with_way(fault: Refusal, slot: Slot, decision: ToolExecutionDecision) -> Refusal:
     """The refusal, with what is to be written by who has left arguments out of a change."""
-    given = decision.final_tool_params
-    if (
-        given is None
-        or fault.why != "invalid_arguments"
-        or slot.call.arguments.keys() <= given.keys()
-    ):
+    change, whole = decision.final_tool_params, slot.call.arguments.keys()
+    if change is None or fault.why != "invalid_arguments" or whole <= change.keys():
         return fault
-    names = "".join(f", {name!r}: …" for name in given)
+    names = "".join(f", {name!r}: …" for name in change)
     way = f"a change is all arguments, those that stay as well: modify({{**call.arguments{names}}})"
     return evolve(fault, text=f"{fault.text}; {way}")
 

@@ -49,7 +49,7 @@ from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict, thaw
 from detent.core.values.shared_list import bare
 
-NOT_RUNNING = Ready | BackingOff | Unknown | AwaitingDecision | Delegated
+MAY_BE_STALE = Ready | BackingOff | Unknown | AwaitingDecision | Delegated
 UNASKED = "its rules have not been asked since another process has taken it up"
 NO_INPUTS = hash_of(FrozenDict())
 _hash_of = lru_cache(maxsize=256)(hash_of)
@@ -236,7 +236,7 @@ def as_stale(slot: Slot) -> Slot:
     status, clear = slot.status, slot.clearance
     if isinstance(status, AwaitingDecision):
         status = evolve(status, is_stale=True)
-    if clear is not None and isinstance(status, NOT_RUNNING):
+    if clear is not None and isinstance(status, MAY_BE_STALE):
         clear = evolve(clear, is_stale=True)
     new = evolve(slot, status=status, clearance=clear)
     return slot if new == slot else new

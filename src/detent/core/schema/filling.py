@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from attrs import Factory, define, field, frozen
 
@@ -74,7 +74,7 @@ class Filling:
         RULE: each round begins with what was written, and is told by the round before what applies.
         So one that changes nothing has filled in what applies to its own result.
         """
-        written: dict[str, Any] = thaw(value)  # type: ignore[assignment]  # of what is frozen
+        written = cast("dict[str, Any]", thaw(value))
         before: Any = MISSING
         seen: Any = MISSING
         try:

@@ -357,8 +357,8 @@ def _made_up(small: Small) -> tuple[tuple[str, ...], tuple[str, ...]]:
     agents = (small.spec, *agents_in(small.spec).values())
     tools = [tool for agent in agents for tool in agent.tools.values()]
     called = {tool.name for tool in tools if tool.spec.parameters.get("properties")}
-    given = {tool.name for tool in tools if not isinstance(tool, Delegate)}
-    return tuple(sorted(called - small.arguments.keys())), tuple(sorted(given - {*small.results}))
+    run = {tool.name for tool in tools if not isinstance(tool, Delegate)}
+    return tuple(sorted(called - small.arguments.keys())), tuple(sorted(run - {*small.results}))
 
 
 def _dies_again(visit: _Visit) -> bool:
