@@ -666,6 +666,8 @@ def test_blocking_code_has_the_same_host() -> None:
         assert host.result("r").text == "one two (1)"
         assert [one.kind for one in host.watch("r") if isinstance(one, Entry)][-1] == "ModelReplied"
         assert next(host.watch("r", after=0)) is not None
+        with pytest.raises(ValueError, match="after is a position, counted from 0, or None; got"):
+            next(host.watch("r", "x"))  # type: ignore[arg-type]  # what a form of a page may send
         assert host.run("r").listed == host.runs(limit=1)[0]
         assert isinstance(host.send("r", CancelRequested("x")), HostRefusal)
         assert list(host.pending()) == []

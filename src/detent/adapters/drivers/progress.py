@@ -65,6 +65,16 @@ class Progress(Generic[S]):
     run: Run[S] = field(repr=False)
 
 
+def check_position(after: object) -> None:
+    """Behind what is watched.
+
+    Raises:
+        ValueError: it is no position.
+    """
+    if after is not None and (not isinstance(after, int) or after < 0):
+        raise ValueError(f"after is a position, counted from 0, or None; got {after!r}")
+
+
 class Watch(Generic[S]):
     """Knows how far a run has been seen; for one reader, of one run."""
 
@@ -77,8 +87,7 @@ class Watch(Generic[S]):
         *,
         until_waiting: bool,
     ) -> None:
-        if after is not None and after < 0:
-            raise ValueError(f"positions count from 0; nothing is at {after}")
+        check_position(after)
         self._journal = journal
         self._spec = spec
         self._run_id = run_id

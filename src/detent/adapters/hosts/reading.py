@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from detent.adapters.agent.records.proofs import proof_of
 from detent.adapters.drivers.loading import FORGOTTEN, loaded
-from detent.adapters.drivers.progress import PAUSE_MAX_S, PAUSE_S
+from detent.adapters.drivers.progress import PAUSE_MAX_S, PAUSE_S, check_position
 from detent.adapters.drivers.run_handle import ended_result
 from detent.adapters.hosts.channels import Channels, Reader
 from detent.adapters.hosts.faults import Faults, Sweep, UnreadableRuns
@@ -210,8 +210,7 @@ class Reading:
         self, run_id: str, after: int | None, channels: Channels
     ) -> AsyncGenerator[Watched]:
         """As the port says."""
-        if after is not None and after < 0:
-            raise ValueError(f"positions count from 0; nothing is at {after}")
+        check_position(after)
         with channels.reader(run_id) as reader:
             position, last = -1 if after is None else after, None
             listed = await self.required(run_id)

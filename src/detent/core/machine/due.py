@@ -41,7 +41,7 @@ from detent.core.run.run import (
     agent_at,
 )
 from detent.core.run.run import evolve as evolve_run
-from detent.core.run.spec import AgentSpec
+from detent.core.run.spec import AgentSpec, check_spec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.masking import masked
@@ -59,7 +59,11 @@ def due(spec: AgentSpec[S], run: Run[S], *, is_shared: bool = False) -> tuple[Ef
     The same run always owes the same effects, in the same order, each with a key of its own. A
     driver performs those that are not under way, gives up those that are no longer owed, and passes
     what happened to `step`. A run `is_shared` that draws on the budget of one around it.
+
+    Raises:
+        TypeError: `spec` is no `AgentSpec`.
     """
+    check_spec(spec, "due")
     effects: tuple[Effect, ...]
     phase = run.phase
     match phase:

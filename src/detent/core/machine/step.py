@@ -96,7 +96,7 @@ from detent.core.run.run import (
     with_slot,
     with_slots,
 )
-from detent.core.run.spec import AgentSpec, Delegate
+from detent.core.run.spec import AgentSpec, Delegate, check_spec
 from detent.core.state.keys import Write
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
@@ -121,7 +121,9 @@ def start(
 
     Raises:
         StateError: a write names an unknown key or has a value of the wrong type.
+        TypeError: `spec` is no `AgentSpec`.
     """
+    check_spec(spec, "start")
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
     first_state = spec.state.update([*state, Write("messages", [*prompt, *messages])])
     run = Run(run_id, first_state, options=options, nonce=nonce, labels=labels)
@@ -146,7 +148,9 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
 
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
+        TypeError: `spec` is no `AgentSpec`.
     """
+    check_spec(spec, "step")
     # Behind whatever an event does: so none can be forgotten that gives a turn its last answer.
     return settle(spec, _after(spec, run, event, None))
 

@@ -54,6 +54,18 @@ def _rules(agent: AgentSpec[Any]) -> Iterator[object]:
     yield (rule_of(agent.policies), rule_of(agent.limits))
 
 
+def check_spec(spec: object, function: str) -> None:
+    """What a loop of somebody's own passes first: often an agent is meant, or the run.
+
+    Raises:
+        TypeError: it is no `AgentSpec`.
+    """
+    if not isinstance(spec, AgentSpec):
+        raise TypeError(
+            f"{function} takes an AgentSpec first, such as agent.spec; got {type(spec).__name__}"
+        )
+
+
 @frozen
 class AgentSpec(Generic[S]):
     """What an agent is: its tools, its state when nothing has happened, its rules.
