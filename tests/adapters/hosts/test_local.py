@@ -281,8 +281,6 @@ def test_two_hosts_of_one_store_drive_each_run_once(journal: Journal) -> None:
         ):
             for number in range(6):
                 await (here, there)[number % 2].start("slow", "go", run_id=f"r{number}")
-            for host in (here, there):
-                await host._driving.look()
             await settled(lambda: slow.asked >= 6)
             slow.may.set()
             for number in range(6):
@@ -303,7 +301,7 @@ def test_a_run_of_an_engine_is_left_to_it(journal: Journal) -> None:
     async def main() -> None:
         await at_once(engine.begin(request, None)).leave_async()
         async with LocalHost({"it": agent}, journal, look_s=60) as host:
-            await host._driving.look()
+            await settled(lambda: host.health().is_ready)
             await asyncio.gather(*host._driving._tasks.values())
             assert host.health().faults == {}
         assert [entry.kind for entry in journal.read("r")] == ["Started"]
