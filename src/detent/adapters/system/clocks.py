@@ -17,16 +17,6 @@ NOISE_S = 0.01
 """How far two clocks that were read one after the other may seem to have come apart."""
 
 
-def time_of_day() -> float:
-    """Seconds since 1970, as the machine has it just now."""
-    return time.time()
-
-
-def awake_time() -> float:
-    """A clock that nobody sets; it stands still while the machine sleeps, as waits do."""
-    return time.monotonic()
-
-
 class SystemClock:
     """The machine's time of day, also after somebody has set it or the machine has slept.
 
@@ -40,8 +30,9 @@ class SystemClock:
     """
 
     def __init__(
-        self, day: Callable[[], float] = time_of_day, ran: Callable[[], float] = awake_time
+        self, day: Callable[[], float] = time.time, ran: Callable[[], float] = time.monotonic
     ) -> None:
+        # what nobody sets stands still while the machine sleeps, as waits do
         self._day, self._ran = day, ran
         self._start = day() - ran()
 

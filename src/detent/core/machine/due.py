@@ -41,7 +41,7 @@ from detent.core.run.run import (
     agent_at,
 )
 from detent.core.run.run import evolve as evolve_run
-from detent.core.run.spec import AgentSpec, check_spec
+from detent.core.run.spec import AgentSpec, no_spec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.masking import masked
@@ -63,7 +63,8 @@ def due(spec: AgentSpec[S], run: Run[S], *, is_shared: bool = False) -> tuple[Ef
     Raises:
         TypeError: `spec` is no `AgentSpec`.
     """
-    check_spec(spec, "due")
+    if not isinstance(spec, AgentSpec):
+        raise no_spec(spec, "due")
     effects: tuple[Effect, ...]
     phase = run.phase
     match phase:

@@ -96,7 +96,7 @@ from detent.core.run.run import (
     with_slot,
     with_slots,
 )
-from detent.core.run.spec import AgentSpec, Delegate, check_spec
+from detent.core.run.spec import AgentSpec, Delegate, no_spec
 from detent.core.state.keys import Write
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
@@ -123,7 +123,8 @@ def start(
         StateError: a write names an unknown key or has a value of the wrong type.
         TypeError: `spec` is no `AgentSpec`.
     """
-    check_spec(spec, "start")
+    if not isinstance(spec, AgentSpec):
+        raise no_spec(spec, "start")
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
     first_state = spec.state.update([*state, Write("messages", [*prompt, *messages])])
     run = Run(run_id, first_state, options=options, nonce=nonce, labels=labels)
@@ -150,7 +151,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
         UnknownEffectError: the event answers something that this run never asked for.
         TypeError: `spec` is no `AgentSpec`.
     """
-    check_spec(spec, "step")
+    if not isinstance(spec, AgentSpec):
+        raise no_spec(spec, "step")
     # Behind whatever an event does: so none can be forgotten that gives a turn its last answer.
     return settle(spec, _after(spec, run, event, None))
 
@@ -213,7 +215,8 @@ def _on_model_replied(
         return run
     # RULE: what a reply brings along, by a search at the provider, counts for its calls as well.
     # And tools of a server may have come while the run was at work.
-    run = with_labels(run, (*spec.description_labels, *labels_of([event.reply.message])))
+    if labels := (*spec.description_labels, *labels_of([event.reply.message])):
+        run = with_labels(run, labels)
     reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:
@@ -273,9 +276,9 @@ def _with_answer(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
 
     Where a human was asked about one more attempt, there will be none: what it held is given back.
     """
-    place = slot.ref.place
-    for amounts in held_by(run.slots[place : place + 1]):
-        run = charge(run, amounts, NOTHING)
+    if run.spent:
+        for amounts in held_by([run.slots[slot.ref.place]]):
+            run = charge(run, amounts, NOTHING)
     if isinstance(slot.status, (Succeeded, Faulted)):  # a union would be made anew each time
         labels = spec.tools[slot.call.tool_name].labels
         run = with_labels(run, labels) if labels else run

@@ -346,7 +346,7 @@ def decisions_about(run: Run[Any], ref: CallRef) -> list[DecisionRecord]:
 
 def with_labels(run: Run[S], labels: tuple[str, ...]) -> Run[S]:
     """The run, which has got to know what bears these labels."""
-    new = {*labels} - {*run.labels} if labels else None
+    new = {*labels} - {*run.labels}
     return evolve(run, labels=tuple(sorted({*run.labels, *new}))) if new else run
 
 

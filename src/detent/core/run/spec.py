@@ -54,16 +54,10 @@ def _rules(agent: AgentSpec[Any]) -> Iterator[object]:
     yield (rule_of(agent.policies), rule_of(agent.limits))
 
 
-def check_spec(spec: object, function: str) -> None:
-    """What a loop of somebody's own passes first: often an agent is meant, or the run.
-
-    Raises:
-        TypeError: it is no `AgentSpec`.
-    """
-    if not isinstance(spec, AgentSpec):
-        raise TypeError(
-            f"{function} takes an AgentSpec first, such as agent.spec; got {type(spec).__name__}"
-        )
+def no_spec(value: object, function: str) -> TypeError:
+    """What a loop of somebody's own hears that passes its agent, or the run, in a spec's place."""
+    got = type(value).__name__
+    return TypeError(f"{function} takes an AgentSpec first, such as agent.spec; got {got}")
 
 
 @frozen
