@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from detent.adapters.stories.entries import masked_data
+from detent.adapters.stories.entries import event_path, masked_data
 from detent.core.tools.masking import MASK
 
 
@@ -39,3 +39,12 @@ def test_stored_data_shows_no_digest_by_which_a_secret_can_be_guessed() -> None:
         "event": {"binding": binding | {"run": MASK, "inputs": MASK, "arguments": MASK}},
         "run": [inside | {"nonce": MASK}],
     }
+
+
+def test_an_event_stands_behind_the_agents_that_it_has_happened_in() -> None:
+    """However deep; what others have written may name none."""
+    inside = {"tool_name": "dig", "event": {"$type": "ToolLost"}}
+    event = {"tool_name": "look", "event": {"$type": "HappenedInside", **inside}}
+    assert event_path("HappenedInside", event) == ("look", "dig", "ToolLost")
+    assert event_path("Resumed", event) == ("Resumed",)
+    assert event_path("HappenedInside", {}) == ("None", "None")

@@ -126,7 +126,8 @@ def test_a_picture_is_to_scale_and_says_what_goes_on() -> None:
     assert picture is not None
     assert picture.seconds == 20.0
     width = {one.bar.lane: one.width for one in picture.bars}
-    assert width["pay"] == 5 * width["model"]
+    assert (width["model"], width["pay"]) == (10.0, 50.0)  # in hundredths of the picture
+    assert picture.has_failed
     assert "goes on 10.0 s" in picture.bars[-1].text
     assert picture_of(entries((1.0, "Started", {})), now=2.0) is None
 

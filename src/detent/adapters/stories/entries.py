@@ -49,6 +49,16 @@ def said_in(message: Json) -> Iterator[tuple[str, str]]:
             yield role, f"calls {part.get('tool_name')} {compact(arguments)}"
 
 
+def event_path(kind: str, data: Json) -> tuple[str, ...]:
+    """What has happened, behind the names of the agents inside in whose run it has."""
+    names = list[str]()
+    while kind == "HappenedInside":
+        names.append(str(data.get("tool_name")))
+        data = object_of(data.get("event"))
+        kind = str(data.get("$type"))
+    return (*names, kind)
+
+
 def object_of(value: object) -> Json:
     """The value, if it is an object; else an empty one."""
     return cast(Json, value) if isinstance(value, dict) else {}

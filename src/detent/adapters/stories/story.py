@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from detent.adapters.drivers.company.mark_words import words_in
 from detent.adapters.stories.entries import (
     Json,
+    event_path,
     list_of,
     messages_in,
     object_of,
@@ -48,7 +49,7 @@ def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
         else:
             _take(story, entry.at, entry.kind, data)
         story.entries, story.status, story.last_at = story.entries + 1, entry.status, entry.at
-        if _innermost(entry.kind, data) not in FROM_OUTSIDE:
+        if event_path(entry.kind, data)[-1] not in FROM_OUTSIDE:
             story.lived_at = entry.at
         if entry.kind == "Stopped" or entry.status == "waiting":  # its process may well end here
             _interrupt(story, entry.at)
@@ -134,14 +135,6 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
 def _note(story: Story, text: str) -> None:
     """Keep what was said, or has happened, where the run had come to."""
     (story.turns[-1].notes if story.turns else story.notes).append(text)
-
-
-def _innermost(kind: str, data: Json) -> str:
-    """What has happened, in the run of whichever agent."""
-    while kind == "HappenedInside":
-        data = object_of(data.get("event"))
-        kind = str(data.get("$type"))
-    return kind
 
 
 def _interrupt(story: Story, at: float, came_to: str = "") -> None:
@@ -233,7 +226,7 @@ def _heard(kind: str, data: Json) -> str:
 
 def _take_inside(story: Story, call: Call, at: float, data: Json) -> None:
     """Take in what has happened in the run of an agent at work on a call."""
-    if _innermost("HappenedInside", data) not in FROM_OUTSIDE:
+    if event_path("HappenedInside", data)[-1] not in FROM_OUTSIDE:
         call.begin("work", at)
     if call.inside is None:
         began_at = call.stretches[-1].began_at if call.stretches else at

@@ -13,7 +13,7 @@ from markupsafe import escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from detent.adapters.stories.entries import masked_data
+from detent.adapters.stories.entries import event_path, masked_data
 from detent.adapters.web.people import Person
 from detent.adapters.web.protection import form_token
 from detent.adapters.web.shown import ago, as_json, clock_time, moment, visible
@@ -66,6 +66,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "ago": _ago,
     "as_json": as_json,
     "clock_time": clock_time,
+    "event_path": event_path,
     # what a form sends back must be what it was, to the letter: it is markup for nobody, and unseen
     "forms": escape,
     "masked": _shown_arguments,

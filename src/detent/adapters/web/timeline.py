@@ -12,8 +12,8 @@ from detent.adapters.stories.story import story_of
 from detent.ports.journal import Entry
 
 Sort: TypeAlias = Literal["model", "tool", "wait"]
-WIDTH, ROW, LEFT = 960, 22, 200
-"""Of the picture, in units of its own: its width, the height of a lane, the width of names."""
+ROW, BEHIND = 36, 20
+"""How high a lane is with its name above it, and how much is below the last one, in pixels."""
 LANES_MAX, BARS_MAX = 40, 2000
 """What more there is is not drawn, and said so."""
 
@@ -67,7 +67,11 @@ def _bar(lane: str, label: str, of: Stretch) -> Bar:
 
 @frozen
 class Drawn:
-    """A bar where it stands in the picture, in units of its own, and what is read out of it."""
+    """A bar where it stands in the picture, and what is read out of it.
+
+    What it has across is in hundredths of the picture, which is as wide as the screen has room; its
+    lane's height is in pixels.
+    """
 
     bar: Bar
     x: float
@@ -81,9 +85,9 @@ class Picture:
     """A timeline as it is drawn.
 
     Attributes:
-        lanes: the name of each row, with the height at which it stands.
+        lanes: the name of each row, with how far below the top its bars are, in pixels.
         bars: what stands in them.
-        height: of the whole.
+        height: of the whole, in pixels.
         seconds: how long the whole took.
         left_out: how many bars are not drawn.
     """
@@ -93,6 +97,11 @@ class Picture:
     height: int
     seconds: float
     left_out: int = 0
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a bar is of work that ended with an error."""
+        return any(drawn.bar.failed for drawn in self.bars)
 
     @property
     def has_cut(self) -> bool:
@@ -109,8 +118,8 @@ def picture_of(entries: Sequence[Entry], now: float) -> Picture | None:
     drawn = [bar for bar in bars if bar.lane in lanes][:BARS_MAX]
     begin = min(bar.begin for bar in bars)
     end = max(max(now if bar.end is None else bar.end, bar.begin) for bar in bars)
-    unit = (WIDTH - LEFT) / max(end - begin, 1e-3)
-    rows = {lane: place * ROW + ROW for place, lane in enumerate(lanes)}
+    unit = 100 / max(end - begin, 1e-3)
+    rows = {lane: place * ROW + ROW - 8 for place, lane in enumerate(lanes)}
 
     def place(bar: Bar) -> Drawn:
         until = max(now if bar.end is None else bar.end, bar.begin)
@@ -119,13 +128,13 @@ def picture_of(entries: Sequence[Entry], now: float) -> Picture | None:
         text = f"{bar.lane}: {bar.label},{state} {took:.1f} s"
         if bar.is_cut:
             text = f"{bar.lane}: {bar.label}, cut short after {took:.1f} s or later"
-        x, width = LEFT + (bar.begin - begin) * unit, max(took * unit, 2.0)
-        return Drawn(bar, round(x, 1), rows[bar.lane], round(width, 1), text)
+        x = (bar.begin - begin) * unit
+        return Drawn(bar, round(x, 2), rows[bar.lane], round(took * unit, 2), text)
 
     return Picture(
         tuple(rows.items()),
         tuple(map(place, drawn)),
-        ROW * (len(lanes) + 1),
+        ROW * len(lanes) + BEHIND,
         end - begin,
         len(bars) - len(drawn),
     )

@@ -40,7 +40,7 @@ from detent.adapters.cli.runs.stores import (
 from detent.adapters.cli.runs.stores import store_text as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.confirmation.console import argument_label, barred
-from detent.adapters.stories.entries import compact
+from detent.adapters.stories.entries import compact, event_path
 from detent.adapters.stories.parts import Story
 from detent.adapters.stories.story import story_of
 from detent.adapters.system.program import program
@@ -352,7 +352,8 @@ def required_story(store: Journal, run_id: str) -> Story:
 
 def _entry_row(entry: dict[str, Any]) -> list[object]:
     when = time.strftime("%H:%M:%S", time.localtime(entry["at"]))
-    return [entry["position"], when, entry["kind"], entry["status"], compact(entry["data"])]
+    kind = " / ".join(event_path(entry["kind"], entry["data"]))
+    return [entry["position"], when, kind, entry["status"], compact(entry["data"])]
 
 
 def _can(console: Console, text: str) -> bool:
