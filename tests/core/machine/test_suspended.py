@@ -179,6 +179,17 @@ def test_what_an_agent_has_taken_stays_taken_and_what_its_calls_held_is_given_ba
     assert no.turn == 2
 
 
+def test_a_later_verdict_gives_nothing_back_of_what_an_agent_has_taken() -> None:
+    """Today's policy may count in another way: what has begun has begun."""
+    run = rebind(without_clearances(SPEC, at_work()), "f", "m")
+    less = spec_of(Allow(FrozenDict({"eur": 2.0, "calls": 1.0})))
+    again = judged(less, step(less, run, Resumed("p2")))
+    assert isinstance(only(again).status, Ready)
+    assert again.spent == {"eur": 10.0, "calls": 1.0}
+    more = spec_of(Allow(FrozenDict({"eur": 6.0})))
+    assert judged(more, step(more, run, Resumed("p2"))).spent == {"eur": 11.0}
+
+
 def test_what_a_limit_ends_has_held_nothing() -> None:
     """An agent that waits, and may go on too late, or not any more."""
     spec = evolve(SPEC, limits=Limits(max_tool_calls=1))

@@ -24,13 +24,14 @@ from detent.core.run.approval import (
     Ask,
     Deny,
     Verdict,
+    largest,
 )
 from detent.core.run.effects import Policy
 from detent.core.run.run import Run
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
 from detent.core.values.checks import number, of_kind
-from detent.core.values.frozen import FrozenDict, thaw
+from detent.core.values.frozen import thaw
 
 Params: TypeAlias = Mapping[str, Any]
 NAME = of_kind(str, "the name of a parameter")
@@ -345,11 +346,7 @@ def _combined(
 
 def _spent_by(verdicts: Iterable[Verdict]) -> Amounts:
     """What the call takes of each budget: whichever policy decides, it is spent."""
-    found: dict[str, float] = {}
-    for verdict in verdicts:
-        for name, amount in ({} if isinstance(verdict, Deny) else verdict.spends).items():
-            found[name] = max(amount, found.get(name, 0.0))
-    return FrozenDict(found)
+    return largest(one.spends for one in verdicts if not isinstance(one, Deny))
 
 
 def _checked(answer: object) -> Verdict | Exception:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
-from detent.core.run.approval import NOTHING, Amounts, once
+from detent.core.run.approval import NOTHING, Amounts, largest, once
 from detent.core.run.run import (
     THINKING,
     AwaitingDecision,
@@ -75,8 +75,12 @@ def with_spending(run: Run[S], slot: Slot) -> Run[S]:
     """The run with a call that has not begun: what it spends comes in place of what it did.
 
     Where an agent that has waited goes with it, what that agent's calls have held is given back.
+
+    RULE: an agent that waits has begun: a later verdict, which takes less, gives nothing back.
     """
     was = run.slots[slot.ref.place]
+    if slot.suspended is not None:
+        slot = evolve(slot, spends=largest([was.spends, slot.spends]))
     run = charge(run, was.spends, slot.spends)
     if agent_at(was) is not None and agent_at(slot) is None:
         for amounts in held_by([was]):
