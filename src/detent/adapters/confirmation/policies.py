@@ -24,10 +24,10 @@ from detent.core.run.approval import (
     Ask,
     Deny,
     Verdict,
-    largest,
 )
 from detent.core.run.effects import Policy
 from detent.core.run.run import Run
+from detent.core.run.totals import largest
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
 from detent.core.values.checks import number, of_kind

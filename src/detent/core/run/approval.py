@@ -33,15 +33,6 @@ def once(amounts: Amounts) -> Amounts:
     return FrozenDict({name: x for name, x in amounts.items() if name.startswith(_CALLS)})
 
 
-def largest(amounts: Iterable[Amounts]) -> Amounts:
-    """Of each name the largest amount: all are of one call, which takes it but once."""
-    most: dict[str, float] = {}
-    for one in amounts:
-        for name, amount in one.items():
-            most[name] = max(amount, most.get(name, 0.0))
-    return FrozenDict(most)
-
-
 @frozen
 class Allow:
     """The call may run; `spends` is what that takes of budgets."""

@@ -7,7 +7,7 @@ a huge one, so that a call of 1e20 that was refused would take along all that wa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from typing import TypeAlias
@@ -40,6 +40,15 @@ def with_change(
         change = exact(now.get(name, 0)) - exact(before.get(name, 0))
         amounts[name] = max(Fraction(), amounts.get(name, Fraction()) + change)
     return FrozenDict(amounts)
+
+
+def largest(amounts: Iterable[Mapping[str, float]]) -> FrozenDict[str, float]:
+    """Of each name the largest amount: all are of one call, which takes it but once."""
+    most: dict[str, float] = {}
+    for one in amounts:
+        for name, amount in one.items():
+            most[name] = max(amount, most.get(name, 0.0))
+    return FrozenDict(most)
 
 
 def total_to_json(total: Fraction) -> float | str:
