@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from attrs import evolve
 
-from detent import Agent, ChatMessage, Limits, ScriptedChatGenerator, StateError, ToolCall, tool
+from detent import (
+    Agent,
+    ChatMessage,
+    Limits,
+    ScriptedChatGenerator,
+    StateError,
+    Tool,
+    ToolCall,
+    tool,
+)
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.history import Runs
 from detent.adapters.drivers.loading import Loaded
@@ -17,7 +27,7 @@ from detent.adapters.drivers.steps import at_once
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.system.clocks import ManualClock
 from detent.approvals import Allow
-from detent.core.errors import StoredDataError, UnstorableError
+from detent.core.errors import AgentChangedError, StoredDataError, UnstorableError
 from detent.core.run.approval import Verdict
 from detent.journals import RunNotFoundError
 from detent.machine import EffectPerformer, FrozenDict, FunctionToolExecutor, Session, drive, start
@@ -102,6 +112,37 @@ def test_no_policy_is_asked_when_a_run_is_made_again() -> None:
     assert [entry.kind for entry in journal.read("r")].count("Judged") == 2
     assert verdicts == []
     assert Runs(journal, spec).replay("r") == ended
+
+
+@pytest.mark.parametrize(("run_id", "until"), [("r", None), ("s", None), ("s", 3)])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (None, "its state has the key 'seen': list\\[int\\]; this agent has messages"),
+        (
+            list[str],
+            "its state has the key 'seen' as list\\[int\\]; this agent has it as list\\[str",
+        ),
+    ],
+)
+def test_a_state_that_another_release_kept_is_no_damage(
+    runs: Runs[Any], kind: Any, text: str, until: int | None, run_id: str
+) -> None:
+    """Whatever has kept the value: the begin of a run, an event, a checkpoint."""
+    agent_of(journal=runs.journal).run("look", run_id="s", seen=[1])
+    anew = Tool("look", look.description, look.parameters, print)
+    schema = {"seen": {"type": kind}} if kind else {}
+    other = Agent(chat_generator=ScriptedChatGenerator(), tools=[anew], state_schema=schema)
+    changed = evolve(runs, spec=other.spec)
+    with pytest.raises(AgentChangedError) as caught:
+        changed.at(run_id, until)
+    if run_id == "s":  # by its events alone, another release may well follow the first one
+        with pytest.raises(AgentChangedError, match=text):
+            changed.replay(run_id)
+    said = str(caught.value)
+    assert re.search(text, said)
+    assert f"run {run_id!r} was written by an agent with other rules: " in said
+    assert "Go on with the agent as it was, or begin another run" in said
 
 
 def test_other_rules_are_found_out_at_the_first_difference(runs: Runs[Any]) -> None:

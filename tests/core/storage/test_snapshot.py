@@ -157,6 +157,18 @@ def test_an_agent_that_lacks_something_is_told_what() -> None:
     )
 
 
+def test_a_key_of_another_type_matters_where_its_value_is_not_of_it() -> None:
+    """An agent inside may have it, as any run that is stored."""
+    wider = AgentSpec(State({"seen": {"type": int | str}}, {"seen": 1}), SPEC.tools)
+    other = AgentSpec(State({"seen": {"type": str}}), SPEC.tools)
+
+    assert run_of(wider, SNAPSHOT).state.get("seen") == 1
+    with pytest.raises(SnapshotMismatchError) as caught:
+        run_of(other, SNAPSHOT)
+
+    assert caught.value.faults == ("its state has the key 'seen' as int; this agent has it as str",)
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Generic, NamedTuple
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from detent.core.control.holds import key_from_json
 from detent.core.errors import AgentChangedError, DetentError, StoredDataError
@@ -21,7 +21,9 @@ from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, join_chain
 from detent.core.storage.journal import event_of_kind, progress_mark
 from detent.core.storage.snapshot import (
+    AgentSnapshot,
     SnapshotMismatchError,
+    misfits,
     overrulings,
     passing_snapshot,
     run_of,
@@ -75,24 +77,47 @@ def loaded(
 
     Raises:
         RunNotFoundError: there is no such run.
-        StoredDataError: what is stored is damaged, or this agent gives another run of it.
-        SnapshotMismatchError: a call that is still open needs a tool that this agent has not got.
+        StoredDataError: what is stored is damaged.
+        AgentChangedError: this agent gives another run of it, or lacks what it needs.
         JournalError: it cannot be read.
     """
     found = None if from_start else _last_checkpoint(journal, run_id, until)
     entries = iter(journal.read(run_id, 0 if found is None else found[0]))
     if found is None:
         first = _opening(journal, entries, run_id)
-        now = evolve(_opened(spec, 1, first.data), engine=engine_in(first))
+        engine, (position, data) = engine_in(first), (1, first.data)
     else:
-        now = _opened(spec, *found)
-        now = evolve(now, known=Known(now.length, lists_in(now.run.state)))
-    more = islice(entries, None if until is None else max(0, until - now.length))
-    now = _followed(spec, now, more)
+        engine, (position, data) = None, found
+    more = islice(entries, None if until is None else max(0, until - position))
+    snapshot = passing_snapshot(data)
+    try:
+        now = _followed(spec, _opened(spec, snapshot, position, engine), more)
+    except AgentChangedError:
+        raise
+    except StoredDataError as error:
+        if faults := misfits(spec, snapshot, with_types=True):
+            raise _changed(run_id, faults) from error
+        raise
     open_calls = (slot.call.tool_name for slot in now.run.slots if not is_settled(slot))
     if missing := sorted(set(open_calls) - spec.tools.keys()):
-        raise SnapshotMismatchError(f"it needs the tool {name!r}" for name in missing)
+        raise _changed(run_id, (f"it needs the tool {name!r}" for name in missing))
     return now
+
+
+def _opened(
+    spec: AgentSpec[S], snapshot: AgentSnapshot, position: int, engine: str | None
+) -> Loaded[S]:
+    """The run in a checkpoint, or in the first entry, which alone says whose history drives it."""
+    run = run_of(spec, snapshot)
+    known = Known(position, lists_in(run.state)) if engine is None else NO_CHECKPOINT
+    return Loaded(run, position, snapshot.held, known, engine)
+
+
+def _changed(run_id: str, faults: Iterable[str]) -> AgentChangedError:
+    return AgentChangedError(
+        f"run {run_id!r} was written by an agent with other rules: {'; '.join(faults)}. Go on with "
+        "the agent as it was, or begin another run, or thread"
+    )
 
 
 def require_current(
@@ -128,13 +153,6 @@ def _last_checkpoint(
     return join_chain(
         (one.position, one.data) for one in chain if until is None or one.position <= until
     )
-
-
-def _opened(spec: AgentSpec[S], position: int, data: Mapping[str, Any]) -> Loaded[S]:
-    """The run in a checkpoint, or in the first entry; `position` entries led to it."""
-    snapshot = passing_snapshot(data)
-    run = run_of(spec, snapshot)
-    return Loaded(run, position, snapshot.held)
 
 
 def engine_in(first: Entry | None) -> str:

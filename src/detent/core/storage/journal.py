@@ -185,9 +185,18 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
 
 
 def mismatches(
-    spec: AgentSpec[Any], agent: Mapping[str, Any], run: Mapping[str, Any], slots: Sequence[Slot]
+    spec: AgentSpec[Any],
+    agent: Mapping[str, Any],
+    run: Mapping[str, Any],
+    slots: Sequence[Slot],
+    *,
+    with_types: bool = False,
 ) -> list[str]:
-    """Why an agent cannot go on with a run that was stored of an `agent` with these traits."""
+    """Why an agent cannot go on with a run that was stored of an `agent` with these traits.
+
+    `with_types` says as well which keys have other types by now, or are gone before any value was
+    kept: it matters where what is stored could not be read, and most of it can.
+    """
     open_calls = [slot.call.tool_name for slot in slots if not is_settled(slot)]
     names = dict.fromkeys([*open_calls, *(run.get("options", {}).get("tools") or ())])
     has = ", ".join(spec.tools) or "none"
@@ -202,14 +211,19 @@ def mismatches(
         for name, was in agent["tools"].items()
         if name in now and was["schema"] != now[name]
     ]
-    keys = ", ".join(spec.state.fields)
-    was_keys = agent["state"]
+    fields, was_keys = spec.state.fields, agent["state"]
+    kept = run["state"]["data"]
     faults += [
-        f"its state has the key {name!r}: {was_keys.get(name)}; this agent has {keys}"
-        for name in run["state"]["data"]
-        if name not in spec.state.fields
+        f"its state has the key {name!r}: {was_keys.get(name)}; this agent has {', '.join(fields)}"
+        for name in ({**kept, **was_keys} if with_types else kept)
+        if name not in fields
     ]
-    return [*faults, *_mismatches_inside(spec, agent, run, slots)]
+    faults += [
+        f"its state has the key {name!r} as {was}; this agent has it as {fields[name].type_name}"
+        for name, was in was_keys.items()
+        if with_types and name in fields and was != fields[name].type_name
+    ]
+    return [*faults, *_mismatches_inside(spec, agent, run, slots, with_types=with_types)]
 
 
 def is_fingerprint(value: object) -> bool:
@@ -222,7 +236,12 @@ def is_fingerprint(value: object) -> bool:
 
 
 def _mismatches_inside(
-    spec: AgentSpec[Any], agent: Mapping[str, Any], run: Mapping[str, Any], slots: Sequence[Slot]
+    spec: AgentSpec[Any],
+    agent: Mapping[str, Any],
+    run: Mapping[str, Any],
+    slots: Sequence[Slot],
+    *,
+    with_types: bool,
 ) -> Iterator[str]:
     for place, slot in enumerate(slots):
         if (at := agent_at(slot)) is None or at.tool_name not in spec.agents:
@@ -232,7 +251,9 @@ def _mismatches_inside(
         stored = run["phase"]["slots"][place]
         match stored["status" if slot.suspended is None else "suspended"]["run"]:
             case {"state": {"data": Mapping()}} as data if is_fingerprint(was):
-                faults = mismatches(spec.agents[name], was, data, inner.slots)
+                faults = mismatches(
+                    spec.agents[name], was, data, inner.slots, with_types=with_types
+                )
                 yield from (f"agent {name!r}: {fault}" for fault in faults)
             case _:
                 yield f"the run of the agent {name!r} in it is damaged"

@@ -272,16 +272,28 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
 
     Raises:
         SnapshotMismatchError: the agent lacks a tool or a state key, or has a tool with another
-            schema.
+            schema, or a state key with another type, of which what is stored is not.
         StoredDataError: the snapshot is damaged.
     """
-    if faults := mismatches(spec, snapshot.agent, snapshot.run, snapshot.slots):
+    if faults := misfits(spec, snapshot):
         raise SnapshotMismatchError(faults)
-    run = run_from_json(spec, snapshot.run)
+    try:
+        run = run_from_json(spec, snapshot.run)
+    except StoredDataError as error:
+        if faults := misfits(spec, snapshot, with_types=True):
+            raise SnapshotMismatchError(faults) from error
+        raise
     # RULE: of less than nothing, limits and budgets would have more left than they give
     if not all(number >= 0 for _, inner in runs_in(run) for number in _counts(inner)):
         raise StoredDataError(f"the snapshot of run {run.id!r} counts to less than nothing")
     return run
+
+
+def misfits(
+    spec: AgentSpec[Any], snapshot: AgentSnapshot, *, with_types: bool = False
+) -> list[str]:
+    """Why an agent cannot go on with what is in a snapshot, as `mismatches` has it."""
+    return mismatches(spec, snapshot.agent, snapshot.run, snapshot.slots, with_types=with_types)
 
 
 def _counts(run: Run[Any]) -> Iterator[float | Fraction]:

@@ -8,7 +8,6 @@ from detent.adapters.drivers.loading import loaded
 from detent.adapters.journals.audited import chained, verify_audit
 from detent.core.errors import AgentChangedError, StoredDataError
 from detent.core.run.spec import AgentSpec
-from detent.core.storage.snapshot import SnapshotMismatchError
 from detent.ports.hosting import RunProof
 from detent.ports.journal import Journal, JournalDamagedError
 
@@ -59,7 +58,7 @@ def unfollowed_problem(journal: Journal, spec: AgentSpec[Any], run_id: str) -> s
     """
     try:
         loaded(journal, spec, run_id, from_start=True)
-    except (AgentChangedError, SnapshotMismatchError) as error:
+    except AgentChangedError as error:
         return str(error)
     except (StoredDataError, JournalDamagedError):
         pass  # it may be the run
