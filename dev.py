@@ -124,7 +124,10 @@ def main(arguments: list[str]) -> int:
     command, rest = (arguments or ["help"])[0], arguments[1:]
     if command not in COMMANDS:
         say((__doc__ or "").strip())
-        return 0 if command in {"help", "-h", "--help"} else 2
+        if command in {"help", "-h", "--help"}:
+            return 0
+        say(f"there is no command {command!r}", "31")
+        return 2
     started = time.monotonic()
     try:
         require_python()

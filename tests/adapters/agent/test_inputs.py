@@ -28,6 +28,7 @@ from detent.adapters.agent.options import AgentOptions
         ("hooks", [print], r"a list of hooks, as before_model"),
         ("limits", 3, r"Limits\(…\), got 3"),
         ("observers", print, r"a list of functions"),
+        ("observers", [lambda event: None], r"a list of functions of the run before, the event"),
         ("clock", print, r"a clock such as SystemClock\(\)"),
         ("generation_kwargs", 3, r"a dict, got 3"),
         ("max_agent_steps", "3", r"a number, got '3'"),

@@ -22,17 +22,21 @@ Check: TypeAlias = tuple[Callable[[Any], bool], str]
 """Whether a value will do, and what it should be."""
 
 
-def _takes_one_value(value: Any) -> bool:
-    """Whether it can be called with one value, as far as its signature is known."""
-    if not callable(value):
-        return False
-    try:
-        signature(value).bind(None)
-    except TypeError:
-        return False
-    except ValueError:  # what is written in C may have no signature
+def _takes(count: int) -> Callable[[Any], bool]:
+    """Whether something can be called with so many values, as far as its signature is known."""
+
+    def takes(value: Any) -> bool:
+        if not callable(value):
+            return False
+        try:
+            signature(value).bind(*[None] * count)
+        except TypeError:
+            return False
+        except ValueError:  # what is written in C may have no signature
+            return True
         return True
-    return True
+
+    return takes
 
 
 def _has(*methods: str) -> Callable[[Any], bool]:
@@ -59,7 +63,7 @@ def _is_number(value: Any) -> bool:
     return type(value) is int
 
 
-CALLBACK: Check = (_takes_one_value, "a function of one StreamingChunk")
+CALLBACK: Check = (_takes(1), "a function of one StreamingChunk")
 CHECKS: Mapping[str, Check] = {
     "name": (_is_text, "a text"),
     "system_prompt": (_is_text, "a text"),
@@ -79,7 +83,7 @@ CHECKS: Mapping[str, Check] = {
         "an object with a method execute or execute_async",
     ),
     "clock": (_has("now", "wait", "wait_async"), "a clock such as SystemClock()"),
-    "observers": (_all(callable), "a list of functions of the run before, the event and the run"),
+    "observers": (_all(_takes(3)), "a list of functions of the run before, the event and the run"),
     "journal": (_has("append", "read", "runs"), "a journal such as SQLiteJournal('runs.db')"),
     "approvers": (callable, "a function of a decision and its question, such as ApproverKeys(…)"),
     "telemetry": (_has("begin"), "telemetry such as OpenTelemetry()"),

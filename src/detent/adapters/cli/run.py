@@ -25,7 +25,7 @@ from detent.adapters.cli.endings import (
     ending,
     stoppable,
 )
-from detent.adapters.cli.folder import WRITE, Research, answer_of, write_to
+from detent.adapters.cli.folder import SUFFIXES, WRITE, Folder, Research, answer_of, write_to
 from detent.adapters.cli.folder_agent import (
     PROMPT_WRITING,
     FileToWrite,
@@ -118,6 +118,8 @@ def run(  # noqa: PLR0917 - click passes each by name
         result, seconds = _kept(console, run_id), None
     else:
         used = settings if may_write else evolve(settings, output=None)
+        if question:
+            _require_files(settings.folder)
         asked = settings.question(question) if question else None
         result, seconds = _answered(console, asked, run_id, used, going_on, yes=yes)
     output, earlier = settings.output or ANSWER, _file_before(result, kept) if has_ended else None
@@ -158,6 +160,20 @@ def _answered(
         else:
             result = agent.run([question], show, run_id=run_id, raise_at_break_point=False)
         return result, time.monotonic() - started - (asker.waited_s if asker else 0)
+
+
+def _require_files(folder: Path) -> None:
+    """Ask no model about nothing: a small one answers all the same.
+
+    Raises:
+        UsageError: the folder has no file that can be read.
+    """
+    if not Folder(folder).files():
+        kinds = ", ".join(sorted(SUFFIXES))
+        raise click.UsageError(
+            f"{folder.absolute()} has no text file ({kinds}) to answer from; another folder is "
+            "named by --folder"
+        )
 
 
 class NoModel:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import Any, TypeVar, cast
+from typing import Any, Never, TypeVar, cast
 
 from attrs import Factory, evolve, field, frozen
 
@@ -76,11 +76,12 @@ T = TypeVar("T")
 
 
 def _dispatcher_of(performer: EffectPerformer) -> CallbackDispatcher | None:
-    return (
-        None
-        if performer.streaming_callback is None
-        else CallbackDispatcher(performer.streaming_callback)
-    )
+    callback = performer.streaming_callback
+    return None if callback is None else CallbackDispatcher(callback)
+
+
+def _no_effect(value: Never) -> TypeError:
+    return TypeError(f"perform takes one effect of due(spec, run); got {type(value).__name__}")
 
 
 @frozen
@@ -132,6 +133,8 @@ class EffectPerformer:
             case AskHuman():
                 ui = self.uis.get(effect.tool.name, self.uis.get("*"))
                 return None if ui is None else asked(ui, effect, self.clock, self.approvers)
+            case _:
+                raise _no_effect(effect)
 
     def perform_async(self, effect: Effect) -> Coroutine[Any, Any, Event | None]:
         """As `perform`, without blocking the event loop."""
@@ -148,6 +151,8 @@ class EffectPerformer:
                 return self._judge_async(effect)
             case AskHuman():
                 return self._consult_async(effect)
+            case _:
+                raise _no_effect(effect)
 
     async def _judge_async(self, effect: Judge) -> Event:
         return self._timed(effect, await judge_async(effect))
@@ -265,8 +270,7 @@ class EffectPerformer:
         self.errors[failure] = error
         if not failure.retryable:
             return ModelFailed(effect.turn, effect.attempt, failure)
-        now, chance = self.clock.now(), self.chance()
-        return ModelFailed(effect.turn, effect.attempt, failure, now, chance)
+        return ModelFailed(effect.turn, effect.attempt, failure, self.clock.now(), self.chance())
 
     def _run(self, effect: RunTool) -> Event:
         if self.lease is not None:
@@ -287,10 +291,8 @@ class EffectPerformer:
     def _execute(self, tool: Tool, arguments: Mapping[str, object], stop: Stop) -> object:
         tools: Any = self.tools
         is_async = tool.signature.is_async or not hasattr(tools, "execute")
-        if is_async and hasattr(tools, "execute_async"):
-            value: object = tools.execute_async(tool, arguments)
-        else:
-            value = tools.execute(tool, arguments)
+        in_loop = is_async and hasattr(tools, "execute_async")
+        value: object = (tools.execute_async if in_loop else tools.execute)(tool, arguments)
         if type(value) in ATOMS:  # most are: to ask whether it can be awaited takes far longer
             return value
         return await_in_background(value, stop) if isawaitable(value) else value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from typing import Never
 
 import attrs
 
@@ -121,10 +122,12 @@ def start(
 
     Raises:
         StateError: a write names an unknown key or has a value of the wrong type.
-        TypeError: `spec` is no `AgentSpec`.
+        TypeError: `spec` is no `AgentSpec`, or `messages` is one alone.
     """
     if not isinstance(spec, AgentSpec):
         raise no_spec(spec, "start")
+    if isinstance(messages, str | ChatMessage):
+        raise TypeError("start takes a list of messages, such as [ChatMessage.from_user('hi')]")
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
     first_state = spec.state.update([*state, Write("messages", [*prompt, *messages])])
     run = Run(run_id, first_state, options=options, nonce=nonce, labels=labels)
@@ -149,7 +152,7 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
 
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
-        TypeError: `spec` is no `AgentSpec`.
+        TypeError: `spec` is no `AgentSpec`, or `event` no event.
     """
     if not isinstance(spec, AgentSpec):
         raise no_spec(spec, "step")
@@ -193,6 +196,13 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None)
             return spoken_to(run, event)
         case AnswerRejected():
             return run
+        case _:
+            raise _no_event(event)
+
+
+def _no_event(value: Never) -> TypeError:
+    got = type(value).__name__
+    return TypeError(f"step takes an event last, as EffectPerformer.perform gives one; got {got}")
 
 
 def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:

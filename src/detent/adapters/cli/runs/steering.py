@@ -49,7 +49,7 @@ from detent.core.codec.json_text import read_json
 from detent.core.codec.own_values import dump
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES
-from detent.core.run.outcomes import Failed
+from detent.core.run.outcomes import Cancelled, Failed
 from detent.core.tools.masking import MASK, masked
 from detent.core.values.frozen import thaw
 from detent.ports.journal import Entry, Journal, JournalConflictError
@@ -264,7 +264,7 @@ def resume(
 ) -> None:
     """Go on with a run, here; one that has ended gives its answer again. Needs --app.
 
-    The exit code is 0 where it has an answer, 3 where it waits, 1 where it has failed.
+    The exit code is 0 where it has ended, 3 where it waits, 1 where it has failed or is cancelled.
     """
     name = run_named(store, run_id)
     story = required_story(store, name)
@@ -274,8 +274,8 @@ def resume(
         result = agent.resume(
             name, Show(console), raise_at_break_point=False, wait=wait, take_over=take_over
         )
-    if story.status in {"done", "cancelled"} and not as_json:
-        put(console, result.text or "")
+    if story.status in {"done", "cancelled"} and result.text and not as_json:
+        put(console, result.text)
     end_with(result, console, as_json=as_json)
 
 
@@ -304,7 +304,7 @@ def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) 
     put(console, f"run {result.run_id}: {outcome}", "bold")
     if result.exit_reason is None:
         raise click.exceptions.Exit(WAITING)
-    if isinstance(result.run.outcome, Failed):
+    if isinstance(result.run.outcome, Failed | Cancelled):
         raise click.exceptions.Exit(FAILED)
 
 

@@ -43,9 +43,10 @@ def require_line(line: object, kinds: tuple[type, ...], noun: str) -> None:
     if isinstance(line, kinds) or callable(line):
         return
     names = ", ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+    several = "; several calls are ChatMessage.from_assistant(tool_calls=[…])"
     raise TypeError(
         f"{noun} of a script is one of {names}, or a function that makes one; this is "
-        f"{type(line).__name__}: {line!r:.200}"
+        f"{type(line).__name__}: {line!r:.200}{several if isinstance(line, list | tuple) else ''}"
     )
 
 
