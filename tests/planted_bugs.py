@@ -166,8 +166,8 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "return ask_about(run, slot, clear.ask or Ask(), clear.binding, begins, at, cause)",
-            "return posed(run, slot, clear.ask or Ask(), clear.binding, begins, at)",
+            "return ask_about(run, slot, ask, clear.binding, begins, at, cause)",
+            "return ask_about(run, slot, ask, clear.binding, begins, at)",
         ),
     ),
     Bug(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +36,18 @@ def test_a_bug_can_be_planted(bug: Any, tmp_path: Path) -> None:
         (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(planted_bugs.PACKAGE / module, tmp_path / module)
     planted_bugs.plant(bug, tmp_path)
+
+
+def test_a_bug_is_code_that_could_have_been_written(tmp_path: Path) -> None:
+    """A name that nothing has would be found by whatever reads the line, and prove nothing."""
+    for place, bug in enumerate(planted_bugs.BUGS):
+        for module in {edit.module for edit in bug.edits}:
+            (tmp_path / str(place) / module).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(planted_bugs.PACKAGE / module, tmp_path / str(place) / module)
+        planted_bugs.plant(bug, tmp_path / str(place))
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "E9,F821"]
+    done = subprocess.run([*command, str(tmp_path)], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_code_that_has_moved_is_told(tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ class PendingCall:
         started_by: who began the run, where that is known.
         trouble: why nobody knows what the attempt before has done, so that a yes may have it done
             twice; "" where there was none, or it is known.
+        idempotency_key: what the tool is given as its `IdempotencyKey`, by which the world can be
+            asked what came of an attempt before; "" where it takes none.
     """
 
     run_id: str
@@ -96,6 +98,7 @@ class PendingCall:
     votes: tuple[str, ...] = ()
     started_by: str | None = None
     trouble: str = ""
+    idempotency_key: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for a web page or a queue."""
@@ -213,7 +216,9 @@ def question(effect: AskHuman) -> PendingCall:
     attempts = min(attempts, effect.ask.attempts or attempts)
     repeats = f"One yes lets it be tried up to {attempts} times." if attempts > 1 else ""
     counts = COUNTS[effect.ask.scope]
-    reason = (effect.reason, change.text, repeats, counts, _people(effect))
+    key = effect.idempotency_key
+    known_as = f"The tool was given the key {key}." if key and effect.trouble else ""
+    reason = (effect.reason, change.text, known_as, repeats, counts, _people(effect))
     return PendingCall(
         outermost,
         *effect.ref,
@@ -228,7 +233,7 @@ def question(effect: AskHuman) -> PendingCall:
         effect.expires_at,
         tuple(at.tool_name for at in effect.path),
         tuple(whole.keys() - call.arguments.keys()),
-        effect.ask.answers,
+        effect.answers,
         attempts,
         change.text,
         masked(change.arguments, tool.masked),
@@ -238,6 +243,7 @@ def question(effect: AskHuman) -> PendingCall:
         effect.votes,
         effect.started_by,
         effect.trouble,
+        key,
     )
 
 

@@ -336,7 +336,7 @@ def test_a_human_answers_for_a_call_that_nobody_could_look_up(
     assert waiting.exit_reason is None
     assert [run.status for run in found.runs()] == ["waiting"]
     (call,) = agent.pending("r")
-    assert call.reason.endswith(f"looking it up failed with {why}")
+    assert f"looking it up failed with {why}. The tool was given the key" in call.reason
     assert "paid 1" not in DONE
     agent.decide("r", call.respond("paid 1"))
     assert agent_of(found, on_unknown=lookup).resume("r").text == "done"

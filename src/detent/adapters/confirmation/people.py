@@ -13,7 +13,7 @@ from detent.adapters.confirmation.described import Classes
 from detent.adapters.confirmation.policies import Judgement, Rule, policy_from
 from detent.adapters.confirmation.strictness import PolicyFailedError, question_of
 from detent.core.chat.messages import ToolCall
-from detent.core.run.approval import ANYBODY, Allow, Approvers, Ask, Verdict
+from detent.core.run.approval import ANYBODY, Allow, Approvers, Ask, Deny, Verdict
 from detent.core.run.run import Run
 from detent.core.tools.tool import Tool
 
@@ -24,7 +24,8 @@ class WithApprovers(Rule):
 
     ``WithApprovers(AskAbove("amount", 100), Approvers(2, roles=("finance",), apart=True))``
 
-    Where `policy` fails, they are asked. The agent must know who answers: ``Agent(approvers=…)``.
+    Where `policy` fails, they are asked; and where nobody knows what came of a call that it has let
+    run, they alone may say. The agent must know who answers: ``Agent(approvers=…)``.
     """
 
     policy: Any
@@ -59,7 +60,7 @@ class WithApprovers(Rule):
         return super().from_dict(data, {**PEOPLE, **(classes or {})})
 
     def _asking(self, verdict: Verdict) -> Verdict:
-        if not isinstance(verdict, Ask):
+        if isinstance(verdict, Deny):
             return verdict
         return evolve(verdict, approvers=verdict.approvers & self.approvers)
 

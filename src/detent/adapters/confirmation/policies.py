@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from inspect import isawaitable
 from math import inf, isfinite
+from operator import and_
 from typing import Any, ClassVar, TypeAlias, TypeGuard, cast
 
 from attrs import evolve, field, frozen
@@ -18,8 +19,8 @@ from detent.adapters.confirmation.strictness import PolicyFailedError, question_
 from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import (
     ALL_ANSWERS,
+    ANYBODY,
     Allow,
-    Amounts,
     Answers,
     Ask,
     Deny,
@@ -27,7 +28,7 @@ from detent.core.run.approval import (
 )
 from detent.core.run.effects import Policy
 from detent.core.run.run import Run
-from detent.core.run.totals import largest
+from detent.core.run.totals import Amounts, largest
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
 from detent.core.values.checks import number, of_kind
@@ -337,11 +338,12 @@ def _combined(
         spends = _spent_by([*verdicts, *questions])
         raise PolicyFailedError(put(evolve(reduce(stricter, questions), spends=spends)))
     combined, spends = combine(verdicts), _spent_by(verdicts)
-    return (
-        combined
-        if isinstance(combined, Deny) or combined.spends == spends
-        else evolve(combined, spends=spends)
-    )
+    if isinstance(combined, Deny):
+        return combined
+    if isinstance(combined, Allow):
+        who = (one.approvers for one in verdicts if not isinstance(one, Deny))
+        combined = evolve(combined, approvers=reduce(and_, who, ANYBODY))
+    return combined if combined.spends == spends else evolve(combined, spends=spends)
 
 
 def _spent_by(verdicts: Iterable[Verdict]) -> Amounts:

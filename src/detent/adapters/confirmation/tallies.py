@@ -13,16 +13,14 @@ from attrs import field, frozen
 from detent.adapters.confirmation.policies import NAME, Rule, is_amount
 from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import (
-    NOTHING,
     Allow,
     Answered,
     Ask,
     Rejected,
     Verdict,
-    calls_budget,
 )
 from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
-from detent.core.run.totals import exact
+from detent.core.run.totals import NOTHING, calls_budget, exact
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.tool import Tool

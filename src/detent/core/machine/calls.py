@@ -111,7 +111,8 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
     votes = [vote.who.name for vote in status.votes if vote.who]
     if spec.vouches and not (event.who and spec.vouches(event, slot.call, spec.tools[name])):
         return Refusal("unauthenticated", f"{call} ({name}): {UNKNOWN_PERSON}")
-    fault = not_entitled(status.ask.approvers, event.decision, event.who, votes, run.started_by)
+    people = status.ask.approvers, event.decision, event.who, votes, run.started_by
+    fault = not_entitled(*people, may_say=bool(status.after))
     if fault is not None:
         return attrs.evolve(fault, text=f"{call} ({name}): {fault.text}")
     change = event.decision if isinstance(event.decision, Modified) else None
@@ -132,10 +133,13 @@ def not_entitled(
     who: Principal | None,
     votes: Collection[str],
     started_by: str | None,
+    *,
+    may_say: bool = False,
 ) -> Refusal | None:
     """Why somebody may not answer a question in this way; None if they may.
 
-    `votes` are the names of those who have said yes, `started_by` that of who began the run.
+    `votes` are the names of those who have said yes, `started_by` that of who began the run. One
+    person `may_say` what came of an attempt before: that lets nothing begin.
     """
     if approvers == ANYBODY:
         return None
@@ -152,8 +156,11 @@ def not_entitled(
         if started_by:
             text = f"{who.name} has started this run: somebody else must say yes"
         return Refusal("not_entitled", text)
+    if isinstance(decision, Answered) and may_say:
+        return None
     if (count := approvers.count) > 1 and not isinstance(decision, Confirmed):
-        text = f"{count} people must confirm it as it is: reject it, and say what is wrong"
+        other = "reject it" if not may_say else "answer what came of it, or reject it"
+        text = f"{count} people must confirm it as it is: {other}, and say what is wrong"
         return Refusal("not_allowed", text)
     if who.name in votes:
         text = f"{who.name} has said yes already: somebody else must, too"

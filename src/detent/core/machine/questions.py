@@ -20,9 +20,10 @@ from detent.core.machine.binding import (
     wants_more,
 )
 from detent.core.machine.calls import refusal
-from detent.core.machine.rejections import Around, known_no, templates_of
+from detent.core.machine.rejections import Around, deny_call, known_no, templates_of
 from detent.core.machine.turns import slot_at
 from detent.core.run.approval import (
+    ANYBODY,
     PLAIN_ASK,
     SCOPES,
     Allow,
@@ -41,7 +42,7 @@ from detent.core.run.approval import (
     Scope,
     Verdict,
 )
-from detent.core.run.attempts import has_been_tried, refund, suspend, with_spending
+from detent.core.run.attempts import refund, suspend, with_spending
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
 from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
@@ -102,9 +103,11 @@ def _apply_verdict(
         case Deny(reason):
             return deny_call(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
         case Allow() if is_left or not past.after:
-            return with_spending(run, evolve_slot(slot, Ready(attempt), Clearance(now, attempt)))
+            return _let_run(
+                run, slot, attempt, Clearance(now, attempt, approvers=verdict.approvers)
+            )
         case Allow():  # nobody knows what the call has done: no policy is asked about that
-            ask = past.ask
+            ask = _asked_of(past, verdict)
         case Ask() as ask:
             if clear is not None and is_left:
                 was = clear.ask or PLAIN_ASK
@@ -112,15 +115,19 @@ def _apply_verdict(
                 if not demands:
                     ask, until = _sooner(was, clear.expires_at, ask, event.at)
                     clear = attrs.evolve(clear, is_unjudged=False, ask=ask, expires_at=until)
-                    return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
+                    return _let_run(run, slot, attempt, clear)
             grant = None if past.after else grant_for(spec, run, tool, now, event.at, ask)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
-                return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
+                return _let_run(run, slot, attempt, clear)
     change, crash = change_in(run, slot, tool, now, demands), (past.after, past.trouble)
     again = past.again + bool(demands)
     question = ask_about(run, slot, ask, now, attempt, event.at, crash, change, again)
     return with_spending(run, _with_question(spec, run, slot, question, around))
+
+
+def _let_run(run: Run[S], slot: Slot, attempt: int, clear: Clearance) -> Run[S]:
+    return with_spending(run, evolve_slot(slot, Ready(attempt), clear))
 
 
 def _with_question(
@@ -147,6 +154,12 @@ def _past_question(slot: Slot) -> AwaitingDecision:
     return AwaitingDecision("", ask=ask, after=clear.after, trouble=clear.trouble)
 
 
+def _asked_of(past: AwaitingDecision, verdict: Allow) -> Ask:
+    """A question about what a call has done, to those who may answer it by the rules of today."""
+    who = past.ask.approvers if verdict.approvers == ANYBODY else verdict.approvers
+    return attrs.evolve(past.ask, approvers=who)
+
+
 def _answer(slot: Slot) -> str | None:
     """What a human has answered in the tool's place, and no policy has seen yet."""
     clear = slot.clearance if isinstance(slot.status, AwaitingPolicy) else None
@@ -159,6 +172,8 @@ def _new_demands(spec: AgentSpec[Any], run: Run[Any], slot: Slot, verdict: Verdi
     was = status.ask if isinstance(status, AwaitingDecision) else None
     if was is None and slot.clearance is not None:
         was = slot.clearance.ask
+    if isinstance(verdict, Allow) and isinstance(status, AwaitingDecision) and status.after:
+        verdict = _asked_of(status, verdict)
     if not isinstance(verdict, Ask) or not (is_stale(slot) or _answer(slot) is not None):
         return []
     demands = ["a human must be asked"] if was is None else wants_more(verdict, was)
@@ -182,6 +197,8 @@ def _renew(slot: Slot, verdict: Allow | Ask, at: float | None) -> Slot:
     if clear.ask is not None:
         ask, until = _sooner(clear.ask, clear.expires_at, verdict, at)
         clear = attrs.evolve(clear, ask=ask, expires_at=until)
+    if isinstance(verdict, Allow):
+        clear = attrs.evolve(clear, approvers=verdict.approvers)
     return attrs.evolve(slot, clearance=attrs.evolve(clear, is_stale=False))
 
 
@@ -237,26 +254,6 @@ def evolve_slot(slot: Slot, status: Status, clearance: Clearance) -> Slot:
     note = None if slot.clearance is None else slot.clearance.note
     clear = attrs.evolve(clearance, note=clearance.note or note)
     return attrs.evolve(slot, status=status, clearance=clear)
-
-
-def deny_call(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) -> Run[Any]:
-    """The run in which a policy refuses a call, or the time that humans had to decide about it."""
-    name, status = slot.call.tool_name, slot.status
-    record = DecisionRecord(slot.ref, slot.call, Rejected(reason), by, at)
-    was_begun = isinstance(status, AwaitingDecision) and status.after
-    say = wording.tool_tried if has_been_tried(slot) else wording.tool_not_run
-    say = wording.outcome_unknown if was_begun else say
-    run = evolve(run, decisions=(*run.decisions, record))
-    return with_spending(run, refund(slot, Refused(say(name, reason))))
-
-
-def expire_questions(run: Run[Any], at: float | None) -> Run[Any]:
-    """The run in which each question that nobody answered in time is answered with no."""
-    for slot in run.slots:
-        until = slot.status.expires_at if isinstance(slot.status, AwaitingDecision) else None
-        if at is not None and until is not None and until <= at:
-            run = deny_call(run, slot, "expiry", wording.NOBODY_DECIDED, at)
-    return run
 
 
 def rewrite_call(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:

@@ -12,7 +12,8 @@ from detent.core.machine.beginning import idle_call
 from detent.core.machine.binding import as_stale, binding_of, digest_of
 from detent.core.machine.calls import not_entitled
 from detent.core.machine.delegation import as_far_as, inner_name
-from detent.core.machine.questions import ask_about, expire_questions
+from detent.core.machine.questions import ask_about
+from detent.core.machine.rejections import expire_questions
 from detent.core.machine.turns import BEGUN, attempt_slot, settle, with_unread
 from detent.core.run.approval import Ask, Confirmed
 from detent.core.run.attempts import begin_anew, is_silent, suspend
@@ -229,7 +230,8 @@ def _question(
     if clear is None:
         now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
         return ask_about(run, slot, Ask(), now, begins, at, cause)
-    return ask_about(run, slot, clear.ask or Ask(), clear.binding, begins, at, cause)
+    ask = clear.ask or Ask(approvers=clear.approvers)
+    return ask_about(run, slot, ask, clear.binding, begins, at, cause)
 
 
 def proven(spec: AgentSpec[S], run: Run[S], at: float) -> Run[S]:

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 from detent.core.chat.messages import ToolCall
 from detent.core.machine.binding import arguments_digest
 from detent.core.run.approval import DecisionRecord, Rejected
-from detent.core.run.run import Run
+from detent.core.run.attempts import has_been_tried, refund, with_spending
+from detent.core.run.run import AwaitingDecision, Refused, Run, Slot, evolve
 from detent.core.run.spec import AgentSpec
 from detent.core.tools import wording
 from detent.core.tools.wording import Wording
@@ -62,3 +63,23 @@ def _past_decisions(run: Run[Any], tool_name: str, around: Around | None) -> lis
 def templates_of(spec: AgentSpec[Any], tool_name: str) -> Wording:
     """The words in which the model is told what was decided about a tool's calls."""
     return spec.wordings.get(tool_name) or spec.wordings.get("*") or Wording()
+
+
+def deny_call(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) -> Run[Any]:
+    """The run in which a policy refuses a call, or the time that humans had to decide about it."""
+    name, status = slot.call.tool_name, slot.status
+    record = DecisionRecord(slot.ref, slot.call, Rejected(reason), by, at)
+    was_begun = isinstance(status, AwaitingDecision) and status.after
+    say = wording.tool_tried if has_been_tried(slot) else wording.tool_not_run
+    say = wording.outcome_unknown if was_begun else say
+    run = evolve(run, decisions=(*run.decisions, record))
+    return with_spending(run, refund(slot, Refused(say(name, reason))))
+
+
+def expire_questions(run: Run[Any], at: float | None) -> Run[Any]:
+    """The run in which each question that nobody answered in time is answered with no."""
+    for slot in run.slots:
+        until = slot.status.expires_at if isinstance(slot.status, AwaitingDecision) else None
+        if at is not None and until is not None and until <= at:
+            run = deny_call(run, slot, "expiry", wording.NOBODY_DECIDED, at)
+    return run

@@ -27,13 +27,12 @@ from detent.core.machine.delegation import (
 from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.machine.questions import (
     decide_call,
-    expire_questions,
     judge_call,
     revoke_grant,
     rewrite_call,
 )
 from detent.core.machine.recovery import after_lookup, after_loss, let_go, resume_run
-from detent.core.machine.rejections import Around
+from detent.core.machine.rejections import Around, expire_questions
 from detent.core.machine.turns import (
     BEGUN,
     after_failure,
@@ -47,7 +46,6 @@ from detent.core.machine.turns import (
     slot_at,
     spoken_to,
 )
-from detent.core.run.approval import NOTHING
 from detent.core.run.attempts import held_by, with_spending
 from detent.core.run.events import (
     AnswerRejected,
@@ -98,6 +96,7 @@ from detent.core.run.run import (
     with_slots,
 )
 from detent.core.run.spec import AgentSpec, Delegate, no_spec
+from detent.core.run.totals import NOTHING
 from detent.core.state.keys import Write
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S

@@ -19,7 +19,6 @@ from detent.core.chat.messages import (
 from detent.core.chat.replies import ChatReply
 from detent.core.errors import OutputError, StateError, UnknownEffectError
 from detent.core.machine.calls import give_up
-from detent.core.run.approval import NOTHING
 from detent.core.run.attempts import held_by
 from detent.core.run.events import Attempted, MessageReceived, ModelFailed, ToolRaised
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
@@ -53,6 +52,7 @@ from detent.core.run.run import (
     with_labels,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.run.totals import NOTHING
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.keys import Write
 from detent.core.state.state import with_messages

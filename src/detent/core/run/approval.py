@@ -12,33 +12,11 @@ from attrs.validators import and_, deep_iterable, min_len, optional
 from detent.core.chat.messages import ToolCall
 from detent.core.run.limits import is_past
 from detent.core.run.refs import CallRef, Path
+from detent.core.run.totals import NOTHING, Amounts
 from detent.core.tools.masking import masked
 from detent.core.tools.version import hash_of
 from detent.core.values.checks import number, of_kind
 from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping, thaw
-
-Amounts: TypeAlias = FrozenDict[str, float]
-"""How much of each budget, by its name; a budget has no amount below zero."""
-NOTHING: Amounts = FrozenDict()
-_CALLS = "calls of "
-
-
-def calls_budget(tool_name: str) -> str:
-    """The budget of which each call of a tool takes one, however often it is begun."""
-    return f"{_CALLS}{tool_name}"
-
-
-def once(amounts: Amounts) -> Amounts:
-    """What of these a call takes once: of all else, each of its attempts takes as much again."""
-    return FrozenDict({name: x for name, x in amounts.items() if name.startswith(_CALLS)})
-
-
-@frozen
-class Allow:
-    """The call may run; `spends` is what that takes of budgets."""
-
-    spends: Amounts = NOTHING
-
 
 Scope: TypeAlias = Literal["call", "arguments", "tool"]
 """What a confirmation counts for: this call, this tool with these arguments, or this tool.
@@ -144,6 +122,19 @@ class Approvers:
 
 
 ANYBODY = Approvers()
+
+
+@frozen
+class Allow:
+    """The call may run.
+
+    Attributes:
+        spends: what that takes of budgets.
+        approvers: who may answer, if nobody knows afterwards what came of it.
+    """
+
+    spends: Amounts = NOTHING
+    approvers: Approvers = ANYBODY
 
 
 @frozen
@@ -304,6 +295,7 @@ class Clearance:
         trouble: what happened then, in words.
         answer: what a human has answered in the tool's place, and no policy has seen.
         is_granted: what was confirmed for another call has let it run.
+        approvers: who may answer for a call that a policy allowed, if nobody knows what came of it.
     """
 
     binding: Binding
@@ -317,6 +309,7 @@ class Clearance:
     trouble: str = ""
     answer: str | None = None
     is_granted: bool = False
+    approvers: Approvers = ANYBODY
 
     def covers(self, attempt: int) -> bool:
         """Whether it lets this attempt begin."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
-from detent.core.run.approval import NOTHING, Amounts, once
 from detent.core.run.run import (
     THINKING,
     AwaitingDecision,
@@ -23,7 +22,7 @@ from detent.core.run.run import (
     move,
     with_slot,
 )
-from detent.core.run.totals import largest
+from detent.core.run.totals import NOTHING, Amounts, largest, once
 from detent.core.state.typevars import S
 from detent.core.values.frozen import FrozenDict
 

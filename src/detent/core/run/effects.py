@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
 from detent.core.run.approval import (
     PLAIN_ASK,
+    Answers,
     Ask,
     Binding,
     DecisionRecord,
@@ -238,7 +239,8 @@ class AskHuman(_OfCall):
     `revealed` are values from the state that the tool will get and the human may see. After
     `expires_at`, in seconds since 1970, the answer is no. `begins` is the attempt that a yes lets
     begin, `change` what was decided before, `votes` who has said yes where it takes more people,
-    `started_by` who has begun the run, `trouble` why nobody knows what the attempt before has done.
+    `started_by` who has begun the run, `trouble` why nobody knows what the attempt before has done,
+    `name` what the call is called in the world, which may be asked about that.
     """
 
     ref: CallRef
@@ -256,7 +258,25 @@ class AskHuman(_OfCall):
     votes: tuple[str, ...] = ()
     started_by: str | None = None
     trouble: str = ""
+    name: CallName | None = field(default=None, repr=False)
     kind = "human"
+
+    @property
+    def idempotency_key(self) -> IdempotencyKey:
+        """What the tool, or its look-up, is given as its key; "" where they take none."""
+        takes_one = self.tool.signature.keys or callable(self.tool.on_unknown)
+        return self.name.key if self.name is not None and takes_one else NO_KEY
+
+    @property
+    def answers(self) -> Answers:
+        """Which answers count.
+
+        Several people confirm a call as it is. What came of an attempt before, one of them may say.
+        """
+        answers = self.ask.answers
+        if self.ask.approvers.count == 1:
+            return answers
+        return evolve(answers, modify=(), respond=answers.respond and bool(self.trouble))
 
 
 @frozen

@@ -12,10 +12,8 @@ from attrs import field, frozen
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.run.approval import (
-    NOTHING,
     PLAIN_ASK,
     UNBOUND,
-    Amounts,
     Ask,
     Binding,
     Clearance,
@@ -25,7 +23,7 @@ from detent.core.run.approval import (
 )
 from detent.core.run.outcomes import Failed, Outcome
 from detent.core.run.refs import CallRef
-from detent.core.run.totals import NO_TOTALS, Totals, with_change
+from detent.core.run.totals import NO_TOTALS, NOTHING, Amounts, Totals, with_change
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.result import ToolFault, ToolResult

@@ -15,11 +15,25 @@ from typing import TypeAlias
 from detent.core.codec.own_forms import mismatch
 from detent.core.values.frozen import FrozenDict
 
+Amounts: TypeAlias = FrozenDict[str, float]
+"""How much of each budget, by its name; a budget has no amount below zero."""
+NOTHING: Amounts = FrozenDict()
+_CALLS = "calls of "
 Totals: TypeAlias = FrozenDict[str, Fraction]
 """How much in all, by the name of the budget."""
 NO_TOTALS: Totals = FrozenDict()
 RATIO = re.compile(r"\d{1,2000}/[1-9]\d{0,1999}", re.ASCII)
 """How a total is stored that no number of JSON says. RULE: none is longer than one can be read."""
+
+
+def calls_budget(tool_name: str) -> str:
+    """The budget of which each call of a tool takes one, however often it is begun."""
+    return f"{_CALLS}{tool_name}"
+
+
+def once(amounts: Amounts) -> Amounts:
+    """What of these a call takes once: of all else, each of its attempts takes as much again."""
+    return FrozenDict({name: x for name, x in amounts.items() if name.startswith(_CALLS)})
 
 
 def exact(amount: float | Fraction) -> Fraction:

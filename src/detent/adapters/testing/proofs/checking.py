@@ -29,10 +29,10 @@ from detent.core.codec.own_values import data_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.delegation import agents_in
 from detent.core.machine.step import start, step
-from detent.core.run.approval import once
 from detent.core.run.events import CancelRequested, Event, Resumed
 from detent.core.run.run import Delegated, Run, Running
 from detent.core.run.spec import AgentSpec, Delegate
+from detent.core.run.totals import once
 from detent.core.schema.validation import faults
 from detent.core.storage.journal import run_from_json, run_to_json
 from detent.core.tools.version import hash_of
