@@ -14,6 +14,8 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     ChatGeneratorError,
+    ChatMessage,
+    IdempotencyKey,
     Inbox,
     MemoryJournal,
     ScriptedChatGenerator,
@@ -27,6 +29,7 @@ from detent.machine import (
     CancelRequested,
     ClockTicked,
     GrantRevoked,
+    OutcomeUnknownError,
     Resumed,
     ToolLost,
     ToolNeverRan,
@@ -234,6 +237,40 @@ def test_a_run_that_stops_for_a_human_warns(caplog: pytest.LogCaptureFixture) ->
     assert (line.levelname, line.getMessage()) == ("WARNING", text)
     assert [call.tool_name for call in result.pending] == ["pay"]
     assert "waits for a human: pay" in repr(result)
+
+
+def test_a_call_that_may_have_been_done_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    """Of an agent inside as well: somebody must find out, by the key that the other end knows."""
+    keys = list[str]()
+
+    @tool
+    def pay(amount: int, key: IdempotencyKey) -> str:
+        """Pay."""
+        keys.append(key)
+        raise OutcomeUnknownError("secret of the bank")
+
+    @tool
+    def send(text: str) -> str:
+        """Send."""
+        raise OutcomeUnknownError("secret of the post")
+
+    said = ChatMessage.from_assistant(
+        tool_calls=[ToolCall("pay", {"amount": 3}), ToolCall("send", {"text": "paid"})]
+    )
+    clerk = Agent(chat_generator=ScriptedChatGenerator(said), tools=[pay, send])
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("clerk", {"task": "pay"})),
+        tools=[AgentTool(clerk, name="clerk", description="Pays.")],
+    )
+    with caplog.at_level(logging.WARNING, "detent"):
+        agent.run("go", run_id="r", raise_at_break_point=False)
+
+    found = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert [one.getMessage() for one in found] == [
+        f"run r > clerk: nobody knows what came of pay in turn 1; its key is {keys[0]}",
+        "run r > clerk: nobody knows what came of send in turn 1",
+    ]
+    assert [(one.tool, one.idempotency_key) for one in found] == [("pay", keys[0]), ("send", "")]  # type: ignore[attr-defined]  # our fields
 
 
 def test_a_tool_of_which_the_model_knows_the_name_alone_warns(

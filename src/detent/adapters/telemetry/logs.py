@@ -2,7 +2,7 @@
 
 A record has no contents: no message, argument, result or reason, as each may hold a secret. Its
 fields stand on it for handlers that write structured logs: `run_id`, `turn`, `agents`, and where
-there is one `tool`, `call_id` and `attempt`.
+there is one `tool`, `call_id`, `attempt` and `idempotency_key`.
 """
 
 from __future__ import annotations
@@ -82,12 +82,23 @@ def log_undescribed(tools: Mapping[str, Tool]) -> None:
 
 
 def log_waiting(run_id: str, pending: Sequence[PendingCall]) -> None:
-    """Warn that a run has stopped, as calls wait for humans: nothing more happens by itself."""
+    """Warn that a run has stopped, as calls wait for humans: nothing more happens by itself.
+
+    What may have been done is an error, each in a line of its own: somebody must look into it.
+    """
     names = ", ".join(dict.fromkeys(call.tool_name for call in pending))
     text = f"waits for a human to decide about: {names}; see agent.pending({run_id!r})"
     text += ", `detent runs pending` or the inbox"
     fields = {"run_id": run_id, "turn": pending[0].turn, "agents": pending[0].agents}
     _emit(logging.WARNING, f"run {run_id}: {text}", fields)
+    for call in pending:
+        if call.trouble:
+            who = "".join(f" > {name}" for name in call.agents)
+            key = f"; its key is {call.idempotency_key}" if call.idempotency_key else ""
+            text = f"nobody knows what came of {call.tool_name} in turn {call.turn}{key}"
+            fields = {"run_id": run_id, "turn": call.turn, "agents": call.agents}
+            fields |= {"tool": call.tool_name, "idempotency_key": call.idempotency_key}
+            _emit(logging.ERROR, f"run {run_id}{who}: {text}", fields)
 
 
 def log_failed(run_id: str, cause: str) -> None:

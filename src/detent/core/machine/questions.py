@@ -102,10 +102,8 @@ def _apply_verdict(
     match verdict:
         case Deny(reason):
             return deny_call(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
-        case Allow() if is_left or not past.after:
-            return _let_run(
-                run, slot, attempt, Clearance(now, attempt, approvers=verdict.approvers)
-            )
+        case Allow(approvers=who) if is_left or not past.after:
+            return _let_run(run, slot, attempt, Clearance(now, attempt, approvers=who))
         case Allow():  # nobody knows what the call has done: no policy is asked about that
             ask = _asked_of(past, verdict)
         case Ask() as ask:

@@ -265,6 +265,7 @@ def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any
             "tool_name": call.tool,
             "arguments": call.arguments,
             "reason": call.why,
+            "trouble": call.trouble,
             "asked_at": call.asked_at,
             "expires_at": _expiry(call.asked_at, call.expires_s),
         }
