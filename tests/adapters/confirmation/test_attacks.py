@@ -39,12 +39,15 @@ from detent.approvals import (
     Deny,
     NeverAskPolicy,
     PendingCall,
+    Rejected,
     RuleList,
     ToolExecutionDecision,
     WithQuestionOptions,
 )
+from detent.core.machine.calls import refusal
 from detent.core.run.effects import RunTool
 from detent.journals import EncryptedJournal, JournalDamagedError
+from detent.machine import CallRef, HumanDecided
 
 Paid = list[tuple[Any, ...]]
 
@@ -566,11 +569,18 @@ def test_silence_is_a_no() -> None:
     stop(agent)
     clock.time = 61.0
 
+    (call,) = agent.pending("r")
     with pytest.raises(DecisionRefusedError) as late:
-        agent.decide("r", agent.pending("r")[0].confirm())
+        agent.decide("r", call.confirm())
     result = go_on(agent)
-
     assert late.value.refusal.why == "expired"
+    no = HumanDecided(CallRef(1, 0), call.digest, Rejected())
+    late_still = refusal(agent.spec, result.run, no)
+    assert late_still is not None
+    assert (late_still.why, late_still.text) == (
+        "expired",
+        "call 0 of turn 1 of run 'r': nobody answered in time, and that was a no",
+    )
     assert results(result) == [
         "Tool 'wire' was not run: it had to be confirmed, and nobody did so in time"
     ]

@@ -230,8 +230,8 @@ def test_calls_of_agents_are_counted_when_they_are_gone(
     )
 
     assert paid == [5, 5]
-    first = stop.pending[0]
-    assert first.reason == "pay was called 2 times in this run"
+    # agents work side by side: whichever is judged first
+    assert "pay was called 2 times in this run" in {call.reason for call in stop.pending}
 
 
 @pytest.mark.parametrize("is_inner_asked", [False, True])
