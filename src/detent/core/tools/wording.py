@@ -18,7 +18,9 @@ FINAL_ANSWER = "Give your final answer. Call it once, when you know everything t
 """Of the tool by which a model answers in the wanted type."""
 
 CANCELLED, OUT_OF_TIME = "the run was cancelled", "the run's time was up"
-PROCESS_ENDED = "it was begun, its process ended, and nobody knows whether it was carried out"
+PROCESS_ENDED = (
+    "it was begun, its process ended or stands still, and nobody knows whether it was carried out"
+)
 OUTCOME_UNKNOWN = "it was begun, and the tool does not know whether it was carried out"
 AGENT_WAITS = "the agent has begun on it, and waits for this before it goes on"
 STOPPED = "it has stopped"
