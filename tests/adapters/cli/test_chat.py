@@ -12,15 +12,18 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from click import ClickException
 from click.testing import CliRunner
 from rich.console import Console
 
 from detent.adapters.cli.conversation import _completer, typed_lines
+from detent.adapters.cli.endings import stoppable
 from detent.adapters.cli.main import main
 from detent.adapters.cli.show import Show
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.core.chat.messages import ToolCall, ToolCallResult
 from detent.ports.chat import StreamingChunk
+from detent.ports.claims import Claim, RunBusyError
 from tests.adapters.cli.test_main import at_terminal, calls, folder, model
 
 __all__ = ["folder", "model"]  # the fixtures of the other commands
@@ -150,6 +153,18 @@ def test_what_fails_has_a_code_and_says_how_to_go_on(folder: Path, model: Model)
 
     again = CliRunner().invoke(main, words[words.index("chat") :], input="And?\n\n")
     assert (again.exit_code, "You asked about tea." in again.output) == (0, True), again.output
+
+
+def test_a_conversation_that_goes_on_elsewhere_is_waited_for() -> None:
+    """And gone on with by its own command: `detent runs resume` does not know its agent."""
+    busy = RunBusyError("r", Claim("somebody", 1, 0.0), None)
+    with pytest.raises(ClickException) as ended, stoppable("detent chat --thread tea"):
+        raise busy
+    assert (ended.value.exit_code, ended.value.format_message()) == (
+        6,
+        "run 'r' is driven by another process: wait until it is over there; to go on then:\n"
+        "  detent chat --thread tea",
+    )
 
 
 def test_a_run_that_is_not_there_has_a_code(folder: Path, model: Model) -> None:

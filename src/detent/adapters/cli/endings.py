@@ -53,10 +53,13 @@ def ending(text: str, code: int = FAILED) -> click.ClickException:
 
 
 @contextmanager
-def stoppable(going_on: str, has_begun: Callable[[], bool] = lambda: True) -> Generator[None]:
+def stoppable(
+    going_on: str, has_begun: Callable[[], bool] = lambda: True, *, busy_way: str = ""
+) -> Generator[None]:
     """A run that Ctrl-C stops, or Ctrl-D at a question, or a model that gives no answer.
 
-    It is said how to go on with it, if it `has_begun`.
+    It is said how to go on with it, if it `has_begun`. `busy_way` is what to do while it is driven
+    elsewhere, if there is anything but to wait.
     """
     try:
         yield
@@ -64,6 +67,9 @@ def stoppable(going_on: str, has_begun: Callable[[], bool] = lambda: True) -> Ge
         more = f" Nothing is lost; to go on:\n  {going_on}" if has_begun() else ""
         click.echo(escape_control(f"\nStopped.{more}"), err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
+    except RunBusyError as error:
+        way = busy_way or f"wait until it is over there; to go on then:\n  {going_on}"
+        raise ending(f"{error.driven}: {way}", BUSY) from error
     except ChatGeneratorError as error:
         text = f"{error}\n\nNothing is lost; to ask the model again:\n  {going_on}"
         raise ending(text) from error

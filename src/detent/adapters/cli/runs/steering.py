@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 
 from detent.adapters.cli.endings import (
+    BUSY_WAY,
     FAILED,
     REFUSED,
     WAITING,
@@ -270,7 +271,7 @@ def resume(
     story = required_story(store, name)
     agent = agent_for(app, story.agent, store, "resume")
     console = Console(stderr=as_json)
-    with stoppable(_resume_command(name)):
+    with stoppable(_resume_command(name), busy_way=BUSY_WAY):
         result = agent.resume(
             name, Show(console), raise_at_break_point=False, wait=wait, take_over=take_over
         )
