@@ -160,10 +160,10 @@ def test_a_conversation_that_goes_on_elsewhere_is_waited_for() -> None:
     busy = RunBusyError("r", Claim("somebody", 1, 0.0), None)
     with pytest.raises(ClickException) as ended, stoppable("detent chat --thread tea"):
         raise busy
-    assert (ended.value.exit_code, ended.value.format_message()) == (
-        6,
+    assert ended.value.exit_code == 6
+    assert ended.value.format_message() == (
         "run 'r' is driven by another process: wait until it is over there; to go on then:\n"
-        "  detent chat --thread tea",
+        "  detent chat --thread tea"
     )
 
 

@@ -464,8 +464,8 @@ def test_of_what_may_have_run_nobody_is_told_that_it_was_not(on_unknown: Any) ->
 
     first, _ = (result for m in cancelled.messages for result in m.tool_call_results)
     assert first.text == (
-        "The outcome of tool 'pay' is unknown: it was begun, its process ended or stands still, and "
-        "nobody knows whether it was carried out. Do not assume either."
+        "The outcome of tool 'pay' is unknown: it was begun, its process ended or stands still, "
+        "and nobody knows whether it was carried out. Do not assume either."
     )
 
 
