@@ -27,7 +27,7 @@ from detent.adapters.faces.entrance import (
     name_of,
     own_threads,
 )
-from detent.adapters.faces.following import Quiet, begin_of, follow
+from detent.adapters.faces.following import Quiet, begin_of, conversation, follow
 from detent.adapters.faces.replies import KEEP_ALIVE, event, event_stream, turned_away, unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.hosts.stored import opened
@@ -167,7 +167,7 @@ class _Face:
             run = (await self.host.run(run_id)).run
             begin = begin_of(run, text)
             if not is_new:
-                yield _event(telling.snapshot(run.messages[:begin]))
+                yield _event(telling.snapshot(conversation(run)[:begin]))
             async with aclosing(follow(self.host, run_id, begin)) as coming:
                 async for item in coming:
                     if isinstance(item, Quiet):

@@ -23,6 +23,7 @@ from detent.core.chat.messages import (
 from detent.core.machine.turns import answer
 from detent.core.run.effects import EffectKey
 from detent.core.run.run import Acting, Pausing, Run, Thinking
+from detent.core.tools.masking import shown_message, shown_result
 from detent.ports.hosting import Host, HostedRun, Piece, Watched
 
 
@@ -56,6 +57,15 @@ class Left:
 
 Followed: TypeAlias = Spoken | ToolCall | ToolCallResult | Quiet | Left | HostedRun
 """What comes of a run. A `HostedRun` is how it is then, whenever it was looked at."""
+
+
+def conversation(run: Run[Any]) -> tuple[ChatMessage, ...]:
+    """What was said and done in a run, as people may see it.
+
+    RULE: a face tells what it has from here or from `follow`, never from the run itself: a result
+    may quote a secret of its call.
+    """
+    return tuple(map(shown_message, run.messages))
 
 
 def begin_of(run: Run[Any], text: str | None = None) -> int:
@@ -142,14 +152,14 @@ class _Teller:
         if message.role is ChatRole.ASSISTANT and place != self._reply:
             self._reply = place
             self._answered.clear()
-            yield from self._whole(place, message)
+            yield from self._whole(place, shown_message(message))
         yield from self._results(message.tool_call_results)
 
     def _results(self, results: Iterable[ToolCallResult]) -> Iterator[Followed]:
         for result in results:
             if result.origin.id not in self._answered:
                 self._answered.add(result.origin.id)
-                yield result
+                yield shown_result(result)
 
     def _whole(self, place: int, message: ChatMessage) -> Iterator[Followed]:
         """A message, without what was told of it in pieces."""

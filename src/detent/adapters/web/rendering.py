@@ -18,8 +18,7 @@ from detent.adapters.web.people import Person
 from detent.adapters.web.protection import form_token
 from detent.adapters.web.shown import ago, as_json, clock_time, moment, visible
 from detent.core.chat.messages import ToolCall, ToolCallResult
-from detent.core.tools.masking import masked
-from detent.core.tools.redaction import without_secrets
+from detent.core.tools.masking import masked, shown_result
 
 ENVIRONMENT = Environment(
     loader=PackageLoader("detent.adapters.web"),
@@ -47,7 +46,7 @@ def _shown_arguments(call: ToolCall) -> dict[str, Any]:
 
 def _told(result: ToolCallResult) -> str:
     """What a call has given, without what it was given for its secret parameters."""
-    return without_secrets(result.text, result.origin.arguments, result.origin.secret)
+    return shown_result(result).text
 
 
 def _ago(at: float) -> str:

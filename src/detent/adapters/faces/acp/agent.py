@@ -34,7 +34,7 @@ from pydantic import BaseModel, ValidationError
 from detent.adapters.faces.acp.files import EDITORS, NoEditorError
 from detent.adapters.faces.acp.words import Telling, asked_of, options_of, said_in, stop_reason
 from detent.adapters.faces.entrance import ThreadOf, is_name
-from detent.adapters.faces.following import Left, begin_of, follow
+from detent.adapters.faces.following import Left, begin_of, conversation, follow
 from detent.adapters.faces.replies import unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
@@ -156,7 +156,7 @@ class EditorAgent:
                 raise RequestError.resource_not_found(None)
             session = self._sessions.setdefault(session_id, made)
             session.folder = cwd
-            for update in Telling(f"{last.run.id}-past").replayed(last.run.messages):
+            for update in Telling(f"{last.run.id}-past").replayed(conversation(last.run)):
                 await session.tell(update)
         if last.run.outcome is None and session.after is None and not session.is_busy:
             session.after = asyncio.create_task(self._taken_up(session, last))
