@@ -6,12 +6,14 @@ the conversation is told once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 from attrs import frozen
 
+from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.live import with_pauses
 from detent.core.chat.messages import (
     ChatMessage,
@@ -25,6 +27,8 @@ from detent.core.run.effects import EffectKey
 from detent.core.run.run import Acting, Pausing, Run, Thinking
 from detent.core.tools.masking import shown_message, shown_result
 from detent.ports.hosting import Host, HostedRun, Piece, Watched
+
+T = TypeVar("T")
 
 
 @frozen
@@ -85,7 +89,7 @@ async def follow(host: Host, run_id: str, begin: int) -> AsyncGenerator[Followed
     """
     teller = _Teller(begin)
     hosted = await host.run(run_id)
-    for item in teller.look(hosted):
+    for item in await beside(partial(teller.look, hosted)):
         yield item
     if _is_left(hosted):
         yield Left(hosted)
@@ -100,7 +104,7 @@ async def follow(host: Host, run_id: str, begin: int) -> AsyncGenerator[Followed
                 continue
             if teller.has_to_look(seen):
                 hosted = await host.run(run_id)
-                for item in teller.look(hosted):
+                for item in await beside(partial(teller.look, hosted)):
                     yield item
                 if _is_left(hosted):
                     yield Left(hosted)
@@ -108,6 +112,11 @@ async def follow(host: Host, run_id: str, begin: int) -> AsyncGenerator[Followed
             if isinstance(seen, Piece):
                 for item in teller.piece(seen):
                     yield item
+
+
+async def beside(make: Callable[[], Iterable[T]]) -> Sequence[T]:
+    """What is made of parts of a run, in a thread: of long ones it takes longer than a loop may."""
+    return await in_a_thread(lambda: [*make()])
 
 
 def _is_left(hosted: HostedRun) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from detent.adapters.stories.entries import event_path, masked_data
+from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.people import Person
 from detent.adapters.web.protection import form_token
 from detent.adapters.web.shown import ago, as_json, clock_time, moment, visible
@@ -91,3 +93,14 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
     common = {"base": base, "here": here, "token": form_token(request), "person": person}
     text = ENVIRONMENT.get_template(template).render(common | values)
     return HTMLResponse(text, status)
+
+
+async def page_beside(
+    request: Request, template: str, status: int = 200, **values: Any
+) -> Response:
+    """The same from a thread.
+
+    RULE: so is each page made that shows what a model has written: to make one of long texts takes
+    seconds, in which nothing else that the loop drives may stand still.
+    """
+    return await in_a_thread(partial(page, request, template, status, **values))
