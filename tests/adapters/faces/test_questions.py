@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -73,8 +74,8 @@ FORGED = {"description": EVIL, "reason": f"the policy failed: no payee {EVIL}"}
 
 def under_a_title(call: PendingCall) -> str:
     """What an editor shows under the title of a question."""
-    (shown,) = asked_of(call, "1").content or ()
-    return str(shown.content.text)
+    shown: Any = asked_of(call, "1").content
+    return str(shown[0].content.text)
 
 
 CLIENTS = {

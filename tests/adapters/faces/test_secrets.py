@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import pytest
@@ -27,7 +27,10 @@ from tests.adapters.faces.peers import PEOPLE, hosting, peer
 
 PIN, NEW_PIN = "S3CRETpin99", "0therPIN7788"
 SAID = {"role": "user", "content": "Go."}
-GIVES = {"a text": lambda text: text, "parts": lambda text: [TextContent("In."), TextContent(text)]}
+GIVES: dict[str, Callable[[Any], Any]] = {
+    "a text": lambda text: text,
+    "parts": lambda text: [TextContent("In."), TextContent(text)],
+}
 
 
 class Caller:

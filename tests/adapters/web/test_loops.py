@@ -37,9 +37,9 @@ class Watching(LocalHost):
     def _with(self, call: PendingCall) -> PendingCall:
         return evolve(call, state={"account": self.watched})
 
-    async def run(self, run_id: str) -> HostedRun:
+    async def run(self, run_id: str, length: int | None = None) -> HostedRun:
         """A run, with what is watched in its questions."""
-        hosted = await super().run(run_id)
+        hosted = await super().run(run_id, length)
         return evolve(hosted, pending=tuple(map(self._with, hosted.pending)))
 
     async def pending(self, **wanted: Any) -> Sequence[PendingQuestion]:
@@ -67,9 +67,10 @@ def test_a_question_is_put_into_words_in_a_thread(path: str) -> None:
                 return text, {*host.watched.seen}
             await host.start("clerk", "Pay.", run_id="r")
             async for _ in host.watch("r"):
-                if found := await host.pending():
+                if await host.pending():
                     break
-            digest = found[0].call.digest
+            (question,) = await host.pending()
+            digest = question.call.digest
             async with peer(web_app(host), token="") as client:
                 if path == "many":
                     token = (await client.get("/")).text.partition('name="csrf" value="')[2]
