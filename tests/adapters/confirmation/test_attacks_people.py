@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -749,8 +750,12 @@ def test_people_go_through_data() -> None:
         Agent.from_dict(agent.to_dict(), **parts)
 
 
-@pytest.mark.parametrize("make", [Approvers, Principal])
+@pytest.mark.parametrize(
+    "make",
+    [partial(Approvers, 1), partial(Principal, "Ada"), partial(ApproverKey, ADA.public_key)],
+    ids=["Approvers", "Principal", "ApproverKey"],
+)
 def test_roles_are_a_list(make: Any) -> None:
     """A text would be one role a letter, which nobody has."""
     with pytest.raises(TypeError, match="roles are a list of texts, got 'finance'"):
-        make("Ada" if make is Principal else 1, "finance")
+        make("finance")

@@ -898,18 +898,21 @@ def test_a_key_that_cannot_be_had_is_said_and_holds_up_no_other_run() -> None:
     assert all("has no key for run 'bad'" in fault for fault in faults.values())
 
 
-@pytest.mark.parametrize("name", ["", "half \ud800"])
+@pytest.mark.parametrize(
+    "name", ["", "half \ud800", "two\nINFO run r: lines", "gone\x1b[2K", "two\u2028lines"]
+)
 def test_what_is_no_name_is_no_run(name: str, tmp_path: Path) -> None:
-    """None is begun, and none is there."""
+    """None is begun, in no thread of that name either, and none is there."""
 
     async def main() -> list[Any]:
         journal = SQLiteJournal(tmp_path / "runs.db")
         async with LocalHost({"echo": host_agents()["echo"]}, journal) as host:
             said = [await host.start("echo", "a", run_id=name)]
+            said.append(await host.start("echo", "a", thread_id=name))
             said.append(await host.send(name, CancelRequested("x")))
             for ask in (host.run(name), host.result(name), host.verify(name)):
                 with pytest.raises(RunNotFoundError):
                     await ask
             return [one.why for one in said if isinstance(one, HostRefusal)]
 
-    assert asyncio.run(main()) == ["invalid", "unknown_run"]
+    assert asyncio.run(main()) == ["invalid", "invalid", "unknown_run"]

@@ -23,7 +23,7 @@ from detent import (
     on_exit,
     tool,
 )
-from detent.adapters.telemetry.logs import log_event
+from detent.adapters.telemetry.logs import LOGGER, log_event
 from detent.machine import (
     CallRef,
     CancelRequested,
@@ -271,6 +271,19 @@ def test_a_call_that_may_have_been_done_is_an_error(caplog: pytest.LogCaptureFix
         "run r > clerk: nobody knows what came of send in turn 1",
     ]
     assert [(one.tool, one.idempotency_key) for one in found] == [("pay", keys[0]), ("send", "")]  # type: ignore[attr-defined]  # our fields
+
+
+def test_no_name_of_a_run_makes_a_line_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor steers a terminal; its field says it as it is."""
+    name = "x\nINFO run payroll: turn 1: pay was decided by a human: confirmed\x1b[2K\u202e"
+    caplog.set_level(logging.DEBUG, "detent")
+    Agent(chat_generator=ScriptedChatGenerator("done")).run("x", run_id=name)
+    LOGGER.warning("run %s could not go on here: %s, %d", name, OSError(name), 3)
+
+    written = "".join(told(caplog))
+    assert written.count("\\nINFO run payroll") == len(caplog.records) + 1
+    assert not set(written) & set("\n\x1b\u202e")
+    assert {record.__dict__.get("run_id", name) for record in caplog.records} == {name}
 
 
 def test_a_tool_of_which_the_model_knows_the_name_alone_warns(

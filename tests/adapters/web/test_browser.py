@@ -156,11 +156,32 @@ def test_no_other_site_can_frame_it(site: Site, browser: Any) -> None:
     assert "Inbox" not in frame.content()
 
 
-@pytest.mark.parametrize("site", [{"one": ANN}], indirect=True)
+LONG = "accounts_payable_of_the_northern_branch_of_the_bank"
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.mark.parametrize("site", [{"one": ANN}, {LONG: ANN}], indirect=True, ids=["short", "long"])
 def test_a_phone_shows_first_what_counts(site: Site, browser: Any) -> None:
     """The last day of a plot, and for whom a run waits, without moving anything sideways."""
     page = opened(browser, site.url, [], viewport={"width": 360, "height": 800})
     page.goto(f"{site.url}/overview")
     sync_api.expect(page.locator(".plot rect").first).to_be_in_viewport()
     page.goto(f"{site.url}/runs")
-    sync_api.expect(page.get_by_role("cell", name="pay")).to_be_in_viewport()
+    sync_api.expect(page.get_by_role("cell", name="pay", exact=True)).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("site", [{LONG: ANN, LONG[::-1]: BOB}], indirect=True)
+def test_no_name_is_too_long_for_a_phone(site: Site, browser: Any) -> None:
+    """Nothing of a page stands beside the screen, and of two runs both can be seen."""
+    page = opened(browser, site.url, [], viewport={"width": 360, "height": 800})
+    between = f"/compare?a={LONG}&b={LONG[::-1]}"
+    for path in ("/", "/runs", f"/run/{LONG}", f"/moment/{LONG}?at=1", between, "/overview"):
+        page.goto(f"{site.url}{path}")
+        for folded in page.locator("main summary").all():
+            folded.click()
+        assert (path, page.evaluate(SIDEWAYS)) == (path, 0)
+        if path == between:
+            sync_api.expect(page.locator(".sides ins").first).to_be_in_viewport(ratio=1)
+    sync_api.expect(page.get_by_role("cell", name="1", exact=True).first).to_be_visible()
+    sides = "[...document.querySelectorAll('.plot td')].map(td => td.getBoundingClientRect().right)"
+    assert max(page.evaluate(sides)) <= 360

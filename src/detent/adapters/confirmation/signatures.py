@@ -19,7 +19,7 @@ from detent.core.codec.own_values import dump
 from detent.core.control.decisions import ToolExecutionDecision, decision_for
 from detent.core.errors import StoredDataError
 from detent.core.machine.calls import Refusal
-from detent.core.run.approval import Decision, Principal
+from detent.core.run.approval import Decision, Principal, _roles
 from detent.core.run.events import HumanDecided
 from detent.core.tools.tool import Tool
 from detent.core.tools.version import hash_of
@@ -48,10 +48,11 @@ class ApproverKey:
 
     Raises:
         ValueError: `public_key` is no key, or a weak one, for which anybody can sign.
+        TypeError: `roles` are a text, which would be one role a letter.
     """
 
     public_key: str = field(validator=is_public_key)
-    roles: tuple[str, ...] = field(default=(), converter=tuple[str, ...])
+    roles: tuple[str, ...] = field(default=(), converter=_roles)
     until: float | None = field(default=None, validator=number(0, or_none=True))
 
 

@@ -17,8 +17,7 @@ from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event
 from detent.core.run.run import Acting, Delegated, Run
 from detent.core.run.spec import AgentSpec
-from detent.core.tools.masking import MASK, masked
-from detent.core.tools.redaction import without_secrets
+from detent.core.tools.masking import MASK, masked, shown_result
 from detent.ports.chat import StreamingCallback, StreamingChunk, ToolCallDelta
 from detent.ports.observer import Observer
 
@@ -198,23 +197,11 @@ def tool_result_chunks(
     for index, result in enumerate(results):
         # a place is compared with itself alone: two calls of a turn may have equal results
         if result is not None and result not in known[index : index + 1]:
-            part = _masked(spec, result)
+            tool = spec.tools.get(result.origin.tool_name)
+            part = result if tool is None else shown_result(result, tool.masked)
             yield StreamingChunk(tool_call_result=part, index=index, start=True)
     if results and not isinstance(after.phase, Acting):
         yield StreamingChunk(finish_reason="tool_call_results")
-
-
-def _masked(spec: AgentSpec[Any], result: ToolCallResult) -> ToolCallResult:
-    """The result, and the arguments of its call, as people may see them."""
-    call = result.origin
-    tool = spec.tools.get(call.tool_name)
-    if tool is None or tool.masked.isdisjoint(call.arguments):
-        return result
-    told = result.result
-    if isinstance(told, str):
-        told = without_secrets(told, call.arguments, tool.masked)
-    shown = evolve(call, arguments=masked(call.arguments, tool.masked))
-    return evolve(result, result=told, origin=shown)
 
 
 def _results(before: Run[Any], after: Run[Any]) -> list[ToolCallResult | None]:

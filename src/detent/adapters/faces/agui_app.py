@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from detent.adapters.faces.entrance import (
     name_of,
     own_threads,
 )
-from detent.adapters.faces.following import Quiet, begin_of, follow
+from detent.adapters.faces.following import Quiet, begin_of, beside, conversation, follow
 from detent.adapters.faces.replies import KEEP_ALIVE, event, event_stream, turned_away, unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.hosts.stored import opened
@@ -167,7 +168,8 @@ class _Face:
             run = (await self.host.run(run_id)).run
             begin = begin_of(run, text)
             if not is_new:
-                yield _event(telling.snapshot(run.messages[:begin]))
+                said = await beside(partial(conversation, run))
+                yield _event(telling.snapshot(said[:begin]))
             async with aclosing(follow(self.host, run_id, begin)) as coming:
                 async for item in coming:
                     if isinstance(item, Quiet):

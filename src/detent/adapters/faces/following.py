@@ -6,12 +6,14 @@ the conversation is told once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 from attrs import frozen
 
+from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.live import with_pauses
 from detent.core.chat.messages import (
     ChatMessage,
@@ -23,7 +25,10 @@ from detent.core.chat.messages import (
 from detent.core.machine.turns import answer
 from detent.core.run.effects import EffectKey
 from detent.core.run.run import Acting, Pausing, Run, Thinking
+from detent.core.tools.masking import shown_message, shown_result
 from detent.ports.hosting import Host, HostedRun, Piece, Watched
+
+T = TypeVar("T")
 
 
 @frozen
@@ -58,6 +63,15 @@ Followed: TypeAlias = Spoken | ToolCall | ToolCallResult | Quiet | Left | Hosted
 """What comes of a run. A `HostedRun` is how it is then, whenever it was looked at."""
 
 
+def conversation(run: Run[Any]) -> tuple[ChatMessage, ...]:
+    """What was said and done in a run, as people may see it.
+
+    RULE: a face tells what it has from here or from `follow`, never from the run itself: a result
+    may quote a secret of its call.
+    """
+    return tuple(map(shown_message, run.messages))
+
+
 def begin_of(run: Run[Any], text: str | None = None) -> int:
     """Where in a conversation the answer to its last message begins, or to the one that `said`."""
     places = [
@@ -75,7 +89,7 @@ async def follow(host: Host, run_id: str, begin: int) -> AsyncGenerator[Followed
     """
     teller = _Teller(begin)
     hosted = await host.run(run_id)
-    for item in teller.look(hosted):
+    for item in await beside(partial(teller.look, hosted)):
         yield item
     if _is_left(hosted):
         yield Left(hosted)
@@ -90,7 +104,7 @@ async def follow(host: Host, run_id: str, begin: int) -> AsyncGenerator[Followed
                 continue
             if teller.has_to_look(seen):
                 hosted = await host.run(run_id)
-                for item in teller.look(hosted):
+                for item in await beside(partial(teller.look, hosted)):
                     yield item
                 if _is_left(hosted):
                     yield Left(hosted)
@@ -98,6 +112,11 @@ async def follow(host: Host, run_id: str, begin: int) -> AsyncGenerator[Followed
             if isinstance(seen, Piece):
                 for item in teller.piece(seen):
                     yield item
+
+
+async def beside(make: Callable[[], Iterable[T]]) -> Sequence[T]:
+    """What is made of parts of a run, in a thread: of long ones it takes longer than a loop may."""
+    return await in_a_thread(lambda: [*make()])
 
 
 def _is_left(hosted: HostedRun) -> bool:
@@ -142,14 +161,14 @@ class _Teller:
         if message.role is ChatRole.ASSISTANT and place != self._reply:
             self._reply = place
             self._answered.clear()
-            yield from self._whole(place, message)
+            yield from self._whole(place, shown_message(message))
         yield from self._results(message.tool_call_results)
 
     def _results(self, results: Iterable[ToolCallResult]) -> Iterator[Followed]:
         for result in results:
             if result.origin.id not in self._answered:
                 self._answered.add(result.origin.id)
-                yield result
+                yield shown_result(result)
 
     def _whole(self, place: int, message: ChatMessage) -> Iterator[Followed]:
         """A message, without what was told of it in pieces."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -13,7 +14,15 @@ from attrs import evolve
 from starlette.requests import Request
 
 from detent.adapters.faces.entrance import TurnedAwayError, agent_of, is_name, name_of
-from detent.adapters.faces.following import Followed, Left, Quiet, Spoken, begin_of, follow
+from detent.adapters.faces.following import (
+    Followed,
+    Left,
+    Quiet,
+    Spoken,
+    begin_of,
+    beside,
+    follow,
+)
 from detent.adapters.faces.replies import arguments_text, failure_text, unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
@@ -185,7 +194,7 @@ class Answer:
         by_kind: dict[str, list[str]] = {"content": [], "reasoning_content": []}
         async with aclosing(coming):
             async for item in coming:
-                for delta in self.deltas(item):
+                for delta in await self._deltas(item):
                     for name, text in delta.items():
                         by_kind[name].append(text)
                 if isinstance(item, Quiet) and await request.is_disconnected():
@@ -203,10 +212,15 @@ class Answer:
                 async for item in coming:
                     if isinstance(item, Quiet):
                         yield None
-                    for delta in self.deltas(item):
+                    for delta in await self._deltas(item):
                         yield delta
         except DetentError as error:
             self.fault = unreadable(error)
+
+    async def _deltas(self, followed: Followed) -> Iterable[Mapping[str, str]]:
+        """The same; a piece of a text is short and at once, all else may be long."""
+        deltas = partial(self.deltas, followed)
+        return deltas() if isinstance(followed, Spoken) else await beside(deltas)
 
     def deltas(self, followed: Followed) -> Iterator[Mapping[str, str]]:
         """What a client is told of what has come."""

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from starlette.responses import Response, StreamingResponse
 
 from detent.adapters.faces.entrance import TurnedAwayError
+from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ToolCall
 from detent.core.run.outcomes import Failed
 from detent.core.tools.masking import masked
@@ -76,7 +77,22 @@ def question_line(call: PendingCall) -> str:
     return line + "".join(f", in {json.dumps(name)}" for name in call.agents)
 
 
+def question_reasons(call: PendingCall) -> list[str]:
+    """What a call does and why somebody is asked, a line each.
+
+    RULE: both may say what a model, or somebody else's server, has written. As JSON they make no
+    line of their own, and nothing in them steers or turns round what stands beside it.
+    """
+    texts = {"description": call.description, "reason": call.reason}
+    return [f"{name}: {_quoted(text)}" for name, text in texts.items() if text]
+
+
+def _quoted(text: str) -> str:
+    return escape_control(json.dumps(text, ensure_ascii=False))
+
+
 def question_text(call: PendingCall, note: str = "", lead: str = "") -> str:
     """A question in words: what would run, and why somebody is asked."""
-    lines = (note, lead + question_line(call), call.description, call.reason)
+    why_not = escape_control(note).replace("\n", "\\n")
+    lines = (why_not, lead + question_line(call), *question_reasons(call))
     return "\n".join(filter(None, lines))

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from functools import partial
 from heapq import merge
 from typing import Any, TypeVar
+from unicodedata import category
 
 from attrs import evolve, field, frozen
 
@@ -36,6 +37,9 @@ FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
 """After how long the same run is asked anew again: at first, and at most."""
 ASKED_RUNS = 1000
 """Of so many runs it is known when they were asked anew."""
+_BREAKING = frozenset({"Cc", "Zl", "Zp"})
+"""The categories of control characters, and of what else breaks a line. What hides or turns letters
+round stays: some languages cannot be written without, and whatever prints a name escapes it."""
 
 
 async def asked(call: Callable[[], T]) -> T:
@@ -49,6 +53,16 @@ def is_text(name: str) -> bool:
         return bool(name.encode())
     except UnicodeEncodeError:
         return False
+
+
+def is_new_name(name: object) -> bool:
+    """Whether something new may be called that: what breaks a line or steers a screen is no name.
+
+    RULE: ids stand in logs, at terminals and in commands. What is stored is read by any name.
+    """
+    if not isinstance(name, str) or not name or not is_text(name):
+        return False
+    return not any(category(char) in _BREAKING for char in name)
 
 
 def nobody_asks(run: StoredRun) -> None:

@@ -18,7 +18,7 @@ from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
-from detent.adapters.hosts.reading import AskingAnew, Reading, asked, is_text
+from detent.adapters.hosts.reading import AskingAnew, Reading, asked, is_new_name
 from detent.adapters.hosts.registry import hosted_agents
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
 from detent.adapters.system.chance import SystemChance
@@ -182,8 +182,9 @@ class StoredHost(ABC):
         """As the port says."""
         name = self._chance.new_id() if run_id is None else run_id
         new = StoredRun(name, 0, "running", self._clock.now(), agent, thread_id or "")
-        if thread_id == "" or not (isinstance(name, str) and is_text(name)):
-            return HostRefusal("invalid", "run_id and thread_id are names, or are left out")
+        if not all(map(is_new_name, (name, name if thread_id is None else thread_id))):
+            text = "run_id and thread_id are names without control characters, or are left out"
+            return HostRefusal("invalid", text)
         return await self._starting.start(NewRun(new, messages, state, None, started_by))
 
     async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from detent.adapters.system.terminal import escape_control
 from detent.core.chat.replies import Usage
 from detent.core.machine.delegation import runs_in
 from detent.core.run.approval import Ask
@@ -41,6 +42,25 @@ from detent.ports.pending import PendingCall
 
 LOGGER = logging.getLogger("detent")
 LOGGER.addHandler(logging.NullHandler())  # silent, until somebody turns it on
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Have a record say what it is about in one line, which nothing in it steers.
+
+    RULE: ids and names are texts of others. None of them may look like the next record.
+    """
+    if isinstance(record.args, tuple):
+        record.args = tuple(map(_line_of, record.args))
+    return True
+
+
+def _line_of(value: object) -> object:
+    if isinstance(value, str | BaseException):
+        return escape_control(str(value)).replace("\n", "\\n").replace("\t", "\\t")
+    return value
+
+
+LOGGER.addFilter(_in_one_line)
 
 Line: TypeAlias = tuple[int, str, dict[str, Any]]
 """A level, a sentence, and the fields of its record beyond those of every record."""

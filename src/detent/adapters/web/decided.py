@@ -10,9 +10,10 @@ from attrs import frozen
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.arguments import Change, changes
 from detent.adapters.web.finding import entries_of, host_of
-from detent.adapters.web.rendering import base_of, page
+from detent.adapters.web.rendering import base_of, page_beside
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import StoredDataError
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
@@ -98,12 +99,12 @@ def to_decided(request: Request, calls: Iterable[PendingCall]) -> Response:
 
 async def decided(request: Request) -> Response:
     """What was decided about some calls."""
-    return page(request, "decided.html", **(await _values(request)))
+    return await page_beside(request, "decided.html", **(await _values(request)))
 
 
 async def decided_part(request: Request) -> Response:
     """The same without what is around it: for a page that is open."""
-    return page(request, "decided_part.html", **(await _values(request)))
+    return await page_beside(request, "decided_part.html", **(await _values(request)))
 
 
 async def _values(request: Request) -> dict[str, Any]:
@@ -135,7 +136,9 @@ async def _decision_about(host: Host, run_id: str, digest: str) -> DecisionView 
         entries = await entries_of(host, hosted.listed)
     except (RunNotFoundError, UnknownAgentError, StoredDataError):
         return None
-    events = [event for entry in entries for event in _about(entry, digest)]
+    events = await in_a_thread(
+        lambda: [said for entry in entries for said in _about(entry, digest)]
+    )
     if not events:
         return None
     latest = events[-1]

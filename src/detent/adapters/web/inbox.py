@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import evolve, frozen
 from starlette.requests import Request
 from starlette.responses import Response
 
+from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.arguments import (
     Change,
     FormError,
@@ -19,7 +21,7 @@ from detent.adapters.web.arguments import (
 )
 from detent.adapters.web.decided import to_decided
 from detent.adapters.web.finding import host_of
-from detent.adapters.web.rendering import page
+from detent.adapters.web.rendering import page, page_beside
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
@@ -48,12 +50,12 @@ def cursor_in(request: Request) -> tuple[float, str] | None:
 
 async def inbox(request: Request) -> Response:
     """The questions that wait."""
-    return page(request, "inbox.html", **(await _questions(request)))
+    return await page_beside(request, "inbox.html", **(await _questions(request)))
 
 
 async def questions(request: Request) -> Response:
     """The same without what is around them: for a page that is open."""
-    return page(request, "questions.html", **(await _questions(request)))
+    return await page_beside(request, "questions.html", **(await _questions(request)))
 
 
 async def _questions(request: Request) -> dict[str, Any]:
@@ -62,7 +64,8 @@ async def _questions(request: Request) -> dict[str, Any]:
     runs = {question.call.run_id for question in found}
     more = found[-1].cursor if len(runs) == RUNS else None
     # RULE: what comes while the page is open stands below: no question takes the place of another
-    questions = [_with_fields(question) for question in sorted(found, key=lambda one: one.cursor)]
+    in_order = sorted(found, key=lambda one: one.cursor)
+    questions = await in_a_thread(lambda: [*map(_with_fields, in_order)])
     held = [] if cursor_in(request) else await _held(host_of(request), agent, runs)
     mark = marked(found)
     return {"questions": questions, "held": held, "more": more, "agent": agent, "mark": mark}
@@ -152,7 +155,7 @@ async def question(request: Request) -> Response:
     found = await _find(request, run_id, digest)
     if found is None:
         return await _after_question(request, run_id, digest)
-    return page(request, "question.html", question=found, faults=(), entered={})
+    return await page_beside(request, "question.html", question=found, faults=(), entered={})
 
 
 async def _find(request: Request, run_id: str, digest: str) -> QuestionView | None:
@@ -167,7 +170,8 @@ async def _find(request: Request, run_id: str, digest: str) -> QuestionView | No
             messages = [
                 message for message in hosted.run.messages if message.role is not ChatRole.SYSTEM
             ]
-            return QuestionView(pending, fields_of(call), tuple(messages[-BEFORE:]))
+            fields = await in_a_thread(partial(fields_of, call))
+            return QuestionView(pending, fields, tuple(messages[-BEFORE:]))
     return None
 
 
@@ -210,31 +214,40 @@ async def decide(request: Request) -> Response:
         case "review" | "modify" as step:
             return await _modify(request, found, is_final=step == "modify")
         case _:
-            return _again(request, found, ["say what the tool's answer is"])
+            return await _again(request, found, ["say what the tool's answer is"])
     return await _send(request, found, decision)
 
 
 async def _modify(request: Request, found: QuestionView, *, is_final: bool) -> Response:
     form, call = request.state.form, found.call
     try:
-        arguments = arguments_in(call, form)
+        arguments, faults, changed = await in_a_thread(partial(_changed, call, form))
     except FormError as error:
-        return _again(request, found, [str(error)])
-    if faults := call.faults(arguments):
-        return _again(request, found, faults)
-    changed = changes(call.arguments, arguments)
+        return await _again(request, found, [str(error)])
+    if faults:
+        return await _again(request, found, faults)
     if not changed:
-        return _again(request, found, ["nothing is changed: confirm it as it is"])
+        return await _again(request, found, ["nothing is changed: confirm it as it is"])
     if not is_final:
-        return page(request, "review.html", question=found, changes=changed, form=form)
+        return await page_beside(request, "review.html", question=found, changes=changed, form=form)
     feedback = str(form.get("text", "")).strip() or None
     decision = call.modify(arguments, feedback, by=request.state.person.name)
     return await _send(request, found, decision)
 
 
-def _again(request: Request, found: QuestionView, faults: list[str]) -> Response:
+def _changed(
+    call: PendingCall, form: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str], tuple[Change, ...]]:
+    """The arguments that a form says, what is wrong with them, and what is other than before."""
+    arguments = arguments_in(call, form)
+    return arguments, call.faults(arguments), changes(call.arguments, arguments)
+
+
+async def _again(request: Request, found: QuestionView, faults: list[str]) -> Response:
     entered = {name: str(value) for name, value in request.state.form.items()}
-    return page(request, "question.html", 422, question=found, faults=faults, entered=entered)
+    return await page_beside(
+        request, "question.html", 422, question=found, faults=faults, entered=entered
+    )
 
 
 async def _send_decision(
@@ -270,7 +283,7 @@ async def decide_many(request: Request) -> Response:
         return page(request, "refused.html", 422, text="Nothing is chosen.", details=())
     answer = str(form.get("answer", ""))
     if answer not in {"confirm", "reject"}:
-        return page(request, "many.html", questions=chosen)
+        return await page_beside(request, "many.html", questions=chosen)
     by, text = request.state.person.name, str(form.get("text", "")).strip() or None
     refused: list[str] = []
     for question in chosen:

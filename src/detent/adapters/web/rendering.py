@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -14,12 +15,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from detent.adapters.stories.entries import event_path, masked_data
+from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.people import Person
 from detent.adapters.web.protection import form_token
 from detent.adapters.web.shown import ago, as_json, clock_time, moment, visible
 from detent.core.chat.messages import ToolCall, ToolCallResult
-from detent.core.tools.masking import masked
-from detent.core.tools.redaction import without_secrets
+from detent.core.tools.masking import masked, shown_result
 
 ENVIRONMENT = Environment(
     loader=PackageLoader("detent.adapters.web"),
@@ -47,7 +48,7 @@ def _shown_arguments(call: ToolCall) -> dict[str, Any]:
 
 def _told(result: ToolCallResult) -> str:
     """What a call has given, without what it was given for its secret parameters."""
-    return without_secrets(result.text, result.origin.arguments, result.origin.secret)
+    return shown_result(result).text
 
 
 def _ago(at: float) -> str:
@@ -92,3 +93,14 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
     common = {"base": base, "here": here, "token": form_token(request), "person": person}
     text = ENVIRONMENT.get_template(template).render(common | values)
     return HTMLResponse(text, status)
+
+
+async def page_beside(
+    request: Request, template: str, status: int = 200, **values: Any
+) -> Response:
+    """The same from a thread.
+
+    RULE: so is each page made that shows what a model has written: to make one of long texts takes
+    seconds, in which nothing else that the loop drives may stand still.
+    """
+    return await in_a_thread(partial(page, request, template, status, **values))

@@ -8,8 +8,15 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from attrs import evolve
 
-from detent.core.chat.messages import ChatMessage, with_calls
+from detent.core.chat.messages import (
+    ChatMessage,
+    TextContent,
+    ToolCall,
+    ToolCallResult,
+    with_calls,
+)
 from detent.core.schema.record_fields import class_of, field_names
+from detent.core.tools.redaction import without_secrets
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.short_repr import MASK as MASK  # noqa: PLC0414 - masks are of here
 
@@ -29,6 +36,55 @@ class SecretParameter:
 def masked(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """The arguments of a call as people may see them: those of `names` are secrets."""
     return {name: MASK if name in names else value for name, value in arguments.items()}
+
+
+def shown_call(call: ToolCall) -> ToolCall:
+    """A call as people may see it."""
+    if not call.secret:
+        return call
+    unreadable = call.unreadable and MASK
+    return evolve(call, arguments=masked(call.arguments, call.secret), unreadable=unreadable)
+
+
+def shown_result(result: ToolCallResult, names: Collection[str] | None = None) -> ToolCallResult:
+    """A result as people may see it: nothing in its texts says what its call has as secrets.
+
+    Args:
+        result: what came of the call.
+        names: which arguments are secret; without them those that the call says.
+    """
+    call = result.origin
+    names = call.secret if names is None else names
+    if not any(name in call.arguments for name in names):
+        return result
+
+    def told(text: str) -> str:
+        return without_secrets(text, call.arguments, names)
+
+    content = result.result
+    shown = (
+        told(content)
+        if isinstance(content, str)
+        else [
+            evolve(part, text=told(part.text)) if isinstance(part, TextContent) else part
+            for part in content
+        ]
+    )
+    origin = evolve(call, arguments=masked(call.arguments, names))
+    return evolve(result, result=shown, origin=origin)
+
+
+def shown_message(message: ChatMessage) -> ChatMessage:
+    """A message as people may see it: its calls masked, its results without their secrets."""
+    content = [
+        shown_call(part)
+        if isinstance(part, ToolCall)
+        else shown_result(part)
+        if isinstance(part, ToolCallResult)
+        else part
+        for part in message.content
+    ]
+    return evolve(message, content=content)
 
 
 def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str]]) -> ChatMessage:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import aclosing, contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any, cast
@@ -34,7 +35,7 @@ from pydantic import BaseModel, ValidationError
 from detent.adapters.faces.acp.files import EDITORS, NoEditorError
 from detent.adapters.faces.acp.words import Telling, asked_of, options_of, said_in, stop_reason
 from detent.adapters.faces.entrance import ThreadOf, is_name
-from detent.adapters.faces.following import Left, begin_of, follow
+from detent.adapters.faces.following import Left, begin_of, beside, conversation, follow
 from detent.adapters.faces.replies import unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
@@ -156,7 +157,8 @@ class EditorAgent:
                 raise RequestError.resource_not_found(None)
             session = self._sessions.setdefault(session_id, made)
             session.folder = cwd
-            for update in Telling(f"{last.run.id}-past").replayed(last.run.messages):
+            said = await beside(partial(conversation, last.run))
+            for update in Telling(f"{last.run.id}-past").replayed(said):
                 await session.tell(update)
         if last.run.outcome is None and session.after is None and not session.is_busy:
             session.after = asyncio.create_task(self._taken_up(session, last))

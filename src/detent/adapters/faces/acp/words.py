@@ -21,7 +21,7 @@ from acp.schema import PermissionOption, StopReason, ToolCallStatus, ToolCallUpd
 from pydantic import BaseModel
 
 from detent.adapters.faces.following import Followed, Spoken
-from detent.adapters.faces.replies import failure_text, question_line, sound
+from detent.adapters.faces.replies import failure_text, question_line, question_reasons, sound
 from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, ToolCallResult
 from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
@@ -141,13 +141,13 @@ class Telling:
 def asked_of(call: PendingCall, name: str) -> ToolCallUpdate:
     """The call that a question is about, with all that would run."""
     plain = call.to_dict()
-    why = "\n".join(filter(None, (call.description, call.reason, call.changed)))
+    why = "\n".join(question_reasons(call))
     return ToolCallUpdate(
         tool_call_id=name,
         title=sound(question_line(call)),
         status="pending",
         raw_input=_plain({**plain["arguments"], **plain["state"]}),
-        content=[tool_content(text_block(sound(why)))] if why else None,
+        content=[tool_content(text_block(why))] if why else None,
         field_meta={"detent": {"digest": call.digest, "question": _plain(plain)}},
     )
 

@@ -135,7 +135,9 @@ async def pending(request: Request) -> Response:
     query = query_of(request, "agent", "thread_id", *PAGING)
     found = await host_of(request).pending(**page_of(query))
     following = found[-1].cursor if found else None
-    return json_response({"pending": [question.to_dict() for question in found], "next": following})
+    return await in_a_thread(
+        lambda: json_response({"pending": [one.to_dict() for one in found], "next": following})
+    )
 
 
 async def run(request: Request) -> Response:
@@ -143,15 +145,18 @@ async def run(request: Request) -> Response:
     host = host_of(request)
     hosted = await host.run(request.path_params["run_id"])
     of = [agent.tools for agent in await host.agents() if agent.name == hosted.listed.agent]
-    calls = [call.to_dict() for call in hosted.pending]
     content = {
         "run": asdict(hosted.listed),
-        "pending": calls,
         "outdated": [asdict(one) for one in hosted.outdated],
         "grants": [grant.to_dict() for grant in hosted.grants],
         "tools": [*of[0]] if of else [],
     }
-    return json_response(content)
+
+    def whole_answer() -> Response:
+        calls = [call.to_dict() for call in hosted.pending]
+        return json_response(content | {"pending": calls})
+
+    return await in_a_thread(whole_answer)
 
 
 async def entries(request: Request) -> Response:
