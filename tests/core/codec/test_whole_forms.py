@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
@@ -14,7 +15,7 @@ from functools import cached_property
 from ipaddress import ip_address
 from numbers import Integral, Rational
 from pathlib import PurePosixPath, PureWindowsPath
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -378,3 +379,31 @@ def test_what_a_store_has_kept_whole_has_the_same_form(kind: Any, value: Any) ->
 
     assert whole_form(back.read("key")) == whole_form(state.read("key"))
     assert is_plain(back.read("key")) == is_plain(value)
+
+
+def account(module: str) -> Any:
+    """An account of a class that this module has."""
+    kind: Any = attrs.make_class("Account", ["id"])
+    kind.__module__ = module
+    return kind(1)
+
+
+@pytest.mark.parametrize("of", [account, lambda module: type(account(module))])
+def test_a_class_of_the_same_name_is_another_one_elsewhere(of: Any) -> None:
+    """It may be the account for trying out."""
+    assert whole_form(of("sandbox")) != whole_form(of("live"))
+    assert whole_form(of("shop.sandbox")) != whole_form(of("shop.live"))
+
+
+@pytest.mark.parametrize("main", ["__main__", "__mp_main__"])
+def test_a_class_of_a_script_is_that_of_its_module(
+    main: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process imports what was a script in the first, by whatever path."""
+    script = ModuleType(main)
+    script.__file__ = "/srv/shop/pay.py"
+    monkeypatch.setitem(sys.modules, main, script)
+
+    forms = [whole_form(account(module)) for module in (main, "pay", "shop.pay")]
+    assert forms[0] == forms[1] == forms[2]
+    assert forms[0] != whole_form(account("play"))

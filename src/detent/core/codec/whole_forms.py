@@ -16,8 +16,10 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from inspect import getmodule
 from numbers import Complex, Integral, Rational, Real
 from operator import attrgetter
+from pathlib import PureWindowsPath
 from re import Pattern
 from types import MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple, TypeAlias
@@ -80,6 +82,9 @@ SAID_BY: Mapping[str, tuple[str, ...]] = {
 Of no others: what is called so may be the client of a vault.
 """
 
+MAIN = frozenset({"__main__", "__mp_main__"})
+"""What Python calls the module of a script, in its own process and in those that it begins."""
+
 CONTAINERS = (dict, MappingProxyType, set, frozenset, list, tuple, deque, SharedList)
 COUNTED = frozenset({"__pydantic_extra__", "__pydantic_private__"})
 """Of the attributes that Python and libraries keep for themselves, those that say something."""
@@ -134,7 +139,7 @@ class _Forms:
 
     def scalar(self, value: Any) -> object:
         if isinstance(value, type):
-            return ["type", value.__qualname__]
+            return ["type", _name_of(value)]
         if isinstance(value, Enum):
             return self._named(value, [value.name, self.form(value.value)])
         kind: type = type(value)
@@ -156,8 +161,8 @@ class _Forms:
             return self._named(value, sorted(map(self.form, value), key=_text))
         if isinstance(value, list | tuple | SharedList):
             return self._named(value, [self.form(item) for item in value])
-        kind = type(value)
-        return self._named(value, None) if is_storable(kind) else [kind.__qualname__]
+        kind: type = type(value)
+        return self._named(value, None) if is_storable(kind) else [_name_of(kind)]
 
     def _pairs(self, value: Mapping[Any, Any]) -> object:
         if {str}.issuperset(map(type, value)):
@@ -168,7 +173,23 @@ class _Forms:
     def _named(self, value: object, content: object) -> list[object]:
         """A value by its class, with what it holds and what is kept in it by names."""
         attributes = {name: self.form(part) for name, part in _attributes(value).items()}
-        return [plain_type(value).__qualname__, content, *([attributes] if attributes else [])]
+        kind: type = plain_type(value)
+        return [_name_of(kind), content, *([attributes] if attributes else [])]
+
+
+@lru_cache(maxsize=1024)
+def _name_of(kind: type) -> str:
+    """What a class is called, with the last name of its module where it is somebody's own.
+
+    RULE: never all of the module's name. A script is `__main__`, and another process imports it as
+    `pay` or as `shop.pay`: a decision would count in none of the others.
+    """
+    if not _is_somebodys(kind):
+        return kind.__qualname__
+    name = str(kind.__module__)
+    if name in MAIN and (file := getattr(getmodule(kind), "__file__", None)):
+        name = PureWindowsPath(file).stem  # which knows both separators
+    return f"{name.rpartition('.')[2]}.{kind.__qualname__}"
 
 
 def _text(form: object) -> str:
