@@ -300,9 +300,11 @@ def test_a_remembered_yes_counts_for_no_other_zone(one: Any, other: Any) -> None
     class Desk:
         """Says yes, for all of the tool."""
 
-        def get_user_confirmation(self, name: str, description: str, given: Any) -> Any:
+        def get_user_confirmation(
+            self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+        ) -> ConfirmationUIResult:
             """Yes."""
-            asked.append(name)
+            asked.append(tool_name)
             return ConfirmationUIResult("confirm", remember="tool")
 
     Agent(

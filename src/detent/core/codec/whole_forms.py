@@ -252,10 +252,10 @@ def _members(kind: type) -> _Members:
         for name, member in own.items():
             if isinstance(member, cached_property):
                 computed.add(name)
-            is_slot = isinstance(member, MemberDescriptorType) and name in names
-            if not is_slot or not (is_record or _is_somebodys(owner)):
+            if not isinstance(member, MemberDescriptorType) or name not in names:
                 continue
-            if name[:2] != "__" or name in COUNTED:
+            is_said = name[:2] != "__" or name in COUNTED
+            if is_said and (is_record or _is_somebodys(owner)):
                 slots[name] = member
     declared = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     defaults = {field.name: field.default for field in declared}

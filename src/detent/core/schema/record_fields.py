@@ -152,7 +152,7 @@ def require_name(alias: Any) -> str:
     first = alias[0] if isinstance(alias, list | tuple) and alias else alias
     path = alias if isinstance(first, str) and first is not alias else first
     if isinstance(path, list | tuple):
-        if len(path) > 1:
+        if len(path) != 1:
             raise AliasError(
                 f"a field is read from AliasPath({', '.join(map(repr, path))}), and no schema says "
                 "so: what is shown would not be what is read; give it a name of its own"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextvars import ContextVar
 from enum import Enum, member
 from functools import partial
@@ -130,7 +130,7 @@ async def later() -> str:
     return pay(900)
 
 
-async def later_on() -> AsyncIterator[str]:
+async def later_on() -> AsyncGenerator[str, None]:
     yield pay(900)
 
 
