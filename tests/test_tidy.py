@@ -52,6 +52,7 @@ PURE = {
 PURE_PARTS = {
     "uuid.UUID",  # reads an id; the rest of its module makes them up
     *("pathlib.Path", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"),  # values that are stored
+    *("zoneinfo.ZoneInfo", "zoneinfo.available_timezones"),  # the same: what is called so
     *("urllib.parse.quote", "urllib.parse.quote_plus"),
     *("opcode.opmap", "warnings.warn"),  # for whoever writes the program; no value depends on it
     "weakref.ref",  # what is known of a value is forgotten with it; no value depends on it

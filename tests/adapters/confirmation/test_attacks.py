@@ -13,6 +13,7 @@ import pytest
 from attrs import evolve, field, frozen
 
 from detent import (
+    NEVER_RAN,
     Agent,
     AgentTool,
     AlwaysAskPolicy,
@@ -47,9 +48,13 @@ from detent.approvals import (
 from detent.core.machine.calls import refusal
 from detent.core.run.effects import RunTool
 from detent.journals import EncryptedJournal, JournalDamagedError
-from detent.machine import CallRef, HumanDecided
+from detent.machine import CallRef, HumanDecided, ToolStarted
 
 Paid = list[tuple[Any, ...]]
+
+
+class Cut(BaseException):
+    """The process ends here."""
 
 
 @frozen
@@ -601,6 +606,34 @@ def test_a_yes_lapses_unless_the_call_begins() -> None:
     assert shown.expires_at == 121.0
     agent.decide("r", shown.confirm())
     assert results(go_on(agent)) == ["wired 1000000 to Bob"]
+
+
+@pytest.mark.parametrize(("at", "wires"), [(30.0, 1), (604_800.0, 0)])
+def test_a_yes_lapses_unless_the_call_ran_that_was_looked_up(at: float, wires: int) -> None:
+    """Its process ended as it began it, and a look-up says that it never ran: a week later, say."""
+    clock, journal, wired = Clock(), MemoryJournal(), list[int]()
+
+    @tool(on_unknown=lambda arguments, key: NEVER_RAN)
+    def wire(to: str, amount: int = 1_000_000) -> str:
+        """Wire money."""
+        wired.append(amount)
+        return f"wired to {to}"
+
+    def cut(before: Any, event: Any, after: Any) -> None:
+        if isinstance(event, ToolStarted):
+            raise Cut
+
+    policy = WithQuestionOptions(AlwaysAskPolicy(), expires_s=60.0)
+    options = {"confirmation_strategies": {"wire": policy}, "journal": journal, "clock": clock}
+    agent = agent_of([wire], GO, "done", **options)
+    stop(agent)
+    agent.decide("r", agent.pending("r")[0].confirm())
+    with pytest.raises(Cut):
+        go_on(agent_of([wire], "done", observers=[cut], **options))
+    clock.time = at
+    go_on(agent)
+
+    assert (len(wired), len(agent.pending("r"))) == (wires, 1 - wires)
 
 
 def test_a_remembered_yes_ends_when_the_policy_says() -> None:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import attrs
 import pytest
-from pydantic import BaseModel, Field, RootModel
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, RootModel
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from detent import (
     Agent,
@@ -24,6 +25,7 @@ from detent import (
     ScriptedChatGenerator,
     Tool,
     ToolCall,
+    ToolDefinitionError,
     create_tool_from_function,
     tool,
 )
@@ -52,6 +54,13 @@ class Form(BaseModel):
     """The same of pydantic."""
 
     to: list[str] = Field(default_factory=lambda: ["Mallory"])
+
+
+@pydantic_dataclass
+class Generated:
+    """One whose default a function makes."""
+
+    to: str = Field(default_factory=lambda: "Mallory")
 
 
 @dataclass
@@ -103,7 +112,7 @@ def shown_and_run(kind: Any, sent: object) -> tuple[list[Any], list[Any], list[s
     return shown, ran, told
 
 
-@pytest.mark.parametrize("kind", [Bill, Slip, Form])
+@pytest.mark.parametrize("kind", [Bill, Slip, Form, Generated])
 def test_what_code_will_make_is_not_left_to_it(kind: Any) -> None:
     """Nobody can be shown what a factory gives next time: the model must say it."""
     shown, ran, told = shown_and_run(kind, {})
@@ -216,6 +225,85 @@ def test_another_name_of_a_field_puts_nothing_in_the_place_of_what_was_shown() -
 
     assert shown == [{"payee": "Mallory", "recipient": "Ann"}]
     assert ran == [Aliased(recipient="Ann")]
+
+
+class Inside(BaseModel):
+    """A field that is read from inside another one, of which no schema speaks."""
+
+    amount: int = Field(1, validation_alias=AliasPath("a", "b"))
+
+
+class InsideFirst(BaseModel):
+    """The same, where it is there."""
+
+    amount: int = Field(1, validation_alias=AliasChoices(AliasPath("a", 0), "amount"))
+
+
+class Nested(BaseModel):
+    """One in a field."""
+
+    orders: list[Inside]
+
+
+@pydantic_dataclass
+class InsideData:
+    """The same of a dataclass."""
+
+    amount: int = Field(1, validation_alias=AliasPath("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "kind", [Inside, InsideFirst, Nested, InsideData, list[Inside], One | Inside]
+)
+def test_what_is_read_from_where_no_schema_looks_makes_no_tool(kind: Any) -> None:
+    """A rule would see an amount that is not paid."""
+    with pytest.raises(ToolDefinitionError, match=r"is read from AliasPath\('a', .*give it a name"):
+        shown_and_run(kind, {"amount": 5, "a": {"b": 1000}})
+
+
+class Listed(BaseModel):
+    """Two names, and a default that a class makes."""
+
+    to: list[str] = Field(default_factory=list, validation_alias=AliasChoices("payees", "to"))
+
+
+class ListedToo(BaseModel):
+    """The same in the older way."""
+
+    model_config = {"populate_by_name": True}
+
+    to: list[str] = Field(default_factory=list, alias="payees")
+
+
+@pytest.mark.parametrize("kind", [Listed, ListedToo])
+def test_no_other_name_is_read_because_an_empty_list_was_not_said(kind: Any) -> None:
+    """The name of the schema is there, with what stands for it."""
+    shown, ran, _ = shown_and_run(kind, {"to": ["Mallory"]})
+
+    assert shown == [{"to": ["Mallory"], "payees": []}]
+    assert [one.to for one in ran] == [[]]
+
+
+@pydantic_dataclass
+class Renamed:
+    """A dataclass of pydantic, which is made by another name."""
+
+    amount: int = Field(1, alias="amt")
+
+
+@pydantic_dataclass(config={"validate_by_alias": False, "validate_by_name": True})
+class NotRenamed:
+    """One that is not."""
+
+    amount: int = Field(1, alias="amt")
+
+
+@pytest.mark.parametrize("kind", [Renamed, NotRenamed])
+def test_a_dataclass_of_pydantic_is_made_of_what_was_shown(kind: Any) -> None:
+    """Also where nothing was said, and under whatever name it takes it."""
+    for sent, amount in (({"amount": 5}, 5), ({}, 1)):
+        shown, ran, _ = shown_and_run(kind, sent)
+        assert (shown, [one.amount for one in ran]) == ([{"amount": amount}], [amount])
 
 
 class AsksAbove:

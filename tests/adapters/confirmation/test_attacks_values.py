@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, time
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from attrs import frozen
@@ -25,6 +27,7 @@ from detent import (
     ScriptedChatGenerator,
     ToolCall,
     create_tool_from_function,
+    tool,
 )
 from detent.approvals import Allow, Ask, BlockingConfirmationStrategy
 
@@ -265,3 +268,82 @@ def test_a_yes_to_an_agent_is_to_the_limits_of_its_policies(strict: Any, lax: An
 
     assert (again.tool_name, paid) == ("payer", [])
     assert "the tool itself has changed" in again.changed
+
+
+LONDON, ABIDJAN = ZoneInfo("Europe/London"), ZoneInfo("Africa/Abidjan")
+WINTER = datetime(2026, 1, 25, 1, 30, tzinfo=LONDON)
+MOMENTS: list[tuple[Any, Any]] = [
+    (WINTER, WINTER.replace(tzinfo=ABIDJAN)),
+    (WINTER, WINTER.astimezone(UTC)),
+    (WINTER, WINTER.replace(fold=1)),
+    (time(1, 30), time(1, 30, fold=1)),
+    (time(1, 30, tzinfo=LONDON), time(1, 30, tzinfo=ABIDJAN)),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), MOMENTS)
+def test_a_remembered_yes_counts_for_no_other_zone(one: Any, other: Any) -> None:
+    """Half a year later it is another hour."""
+    paid, asked = list[Any](), list[str]()
+
+    @tool(outputs_to_state={"due": {}})
+    def defer() -> Any:
+        """Choose another day."""
+        return other
+
+    @tool(inputs_from_state={"due": "due"})
+    def pay(amount: int, due: Any) -> str:
+        """Pay."""
+        paid.append(due)
+        return "paid"
+
+    class Desk:
+        """Says yes, for all of the tool."""
+
+        def get_user_confirmation(
+            self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+        ) -> ConfirmationUIResult:
+            """Yes."""
+            asked.append(tool_name)
+            return ConfirmationUIResult("confirm", remember="tool")
+
+    Agent(
+        chat_generator=ScriptedChatGenerator(
+            ToolCall("pay", {"amount": 1}),
+            ToolCall("defer"),
+            ToolCall("pay", {"amount": 1}),
+            "done",
+        ),
+        tools=[defer, pay],
+        state_schema={"due": {"type": type(one)}},
+        confirmation_strategies={"pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), Desk())},
+    ).run("go", due=one)
+
+    assert (len(paid), len(asked)) == (2, 2)
+
+
+@pytest.mark.parametrize(("one", "other"), MOMENTS)
+def test_a_yes_counts_for_no_release_whose_default_is_in_another_zone(one: Any, other: Any) -> None:
+    """Both are shown as one text."""
+    paid, journal = list[Any](), MemoryJournal()
+
+    def release(default: Any, *script: Any) -> Agent[Any]:
+        def pay(amount: int, due: Any = default) -> str:
+            paid.append(due)
+            return "paid"
+
+        pay.__annotations__["due"] = type(default)
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*script),
+            tools=[create_tool_from_function(pay)],
+            journal=journal,
+            confirmation_strategies={"pay": AlwaysAskPolicy()},
+        )
+
+    call = ToolCall("pay", {"amount": 9})
+    (asked,) = release(one, call).run("go", run_id="r", raise_at_break_point=False).pending
+    release(one).decide("r", asked.confirm())
+    (again,) = release(other).resume("r", raise_at_break_point=False).pending
+
+    assert again.changed
+    assert paid == []

@@ -21,6 +21,7 @@ from detent import (
     ChatMessage,
     HITLBreakpointException,
     ImageContent,
+    MemoryJournal,
     ScriptedChatGenerator,
     SQLiteJournal,
     ToolCall,
@@ -181,6 +182,66 @@ def test_a_tool_that_changes_after_the_yes_is_asked_about_anew(log: Path, tmp_pa
         second.decide("r", anew.confirm())
         second.resume("r")
     assert done(log) == ["pay Ann 5"]
+
+
+def test_a_yes_counts_for_no_server_elsewhere(log: Path, http: str, tmp_path: Path) -> None:
+    """It says the same of itself; its command, or all but the query of its URL, is the same."""
+    there = tmp_path / "elsewhere" / SERVER.name
+    there.parent.mkdir()
+    there.write_text(SERVER.read_text())
+    here, other = command(log), command(log)
+    other.args[0] = str(there)
+    folder = StdioServerParameters(command=here.command, args=here.args, cwd=tmp_path)
+    pairs: list[tuple[Any, Any]] = [
+        *((here, other), (here, folder), (lambda: here, lambda: other)),
+        (f"{http}?tenant=test&key=k1", f"{http}?tenant=live&key=k1"),
+    ]
+    for at, (asked, elsewhere) in enumerate(pairs):
+        journal, call = MemoryJournal(), ToolCall("pay", {"to": "Ann"})
+        options: Any = {"journal": journal, "confirmation_strategies": {"pay": AlwaysAskPolicy()}}
+        with MCPToolset(asked, name="shop") as tools:
+            first = agent(tools, call, **options)
+            (question,) = first.run("Pay.", run_id="r", raise_at_break_point=False).pending
+            first.decide("r", question.confirm())
+        with MCPToolset(elsewhere, name="shop") as tools:
+            found = agent(tools, **options).resume("r", raise_at_break_point=False)
+        assert ([len(one.changed) > 0 for one in found.pending], done(log)) == ([True], []), at
+
+
+def test_a_yes_counts_for_the_server_with_other_credentials(log: Path, http: str) -> None:
+    """What is sent with requests, and the environment, are other ones in the next process."""
+    here, renewed = command(log), command(log)
+    renewed.env = {"TOKEN": "t2"}
+    pairs: list[Any] = [((here, None), (renewed, None)), ((http, "t1"), (http, "t2"))]
+    for asked, renewed in pairs:
+        journal, call = MemoryJournal(), ToolCall("pay", {"to": "Ann"})
+        options: Any = {"journal": journal, "confirmation_strategies": {"pay": AlwaysAskPolicy()}}
+        with MCPToolset(asked[0], headers=asked[1] and {"x-token": asked[1]}) as tools:
+            first = agent(tools, call, **options)
+            (question,) = first.run("Pay.", run_id="r", raise_at_break_point=False).pending
+            first.decide("r", question.confirm())
+        with MCPToolset(renewed[0], headers=renewed[1] and {"x-token": renewed[1]}) as tools:
+            agent(tools, **options).resume("r")
+    assert done(log) == ["pay Ann 1"] * 2
+
+
+def test_what_is_secret_in_an_address_is_told_to_nobody(http: str) -> None:
+    """Nor by its tools, their versions, a failure or what is stored."""
+    journal = MemoryJournal()
+    with MCPToolset(f"{http}?key=k3y5") as tools:
+        asking = {"pay": AlwaysAskPolicy()}
+        agent(
+            tools, ToolCall("pay", {"to": "A"}), journal=journal, confirmation_strategies=asking
+        ).run("Pay.", run_id="r", raise_at_break_point=False)
+        told = [repr([*tools]), *(tool.version for tool in tools), tools.name]
+    told += [str(entry.data) for entry in journal.read("r")]
+    args = ["-c", "raise SystemExit", "--key=k3y5"]
+    with (
+        pytest.raises(MCPServerError) as failed,
+        MCPToolset(StdioServerParameters(command=sys.executable, args=args)),
+    ):
+        pass
+    assert "k3y5" not in "".join((*told, str(failed.value)))
 
 
 def test_a_tool_that_changes_while_a_question_waits_is_not_called(log: Path) -> None:

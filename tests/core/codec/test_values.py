@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from attrs import frozen
@@ -262,3 +263,26 @@ def test_what_is_nested_too_deeply_cannot_be_stored() -> None:
 
     with pytest.raises(UnstorableError, match="it is nested too deeply"):
         to_json(chain, Chain)
+
+
+def test_a_zone_is_kept_by_its_name() -> None:
+    """With which of two equal hours it is; a zone's rules for other days go with it."""
+    for fold, offset in enumerate(["+01:00", "+00:00"]):
+        night = datetime(2026, 10, 25, 1, 30, tzinfo=ZoneInfo("Europe/London"), fold=fold)
+        assert to_json(night, datetime) == f"2026-10-25T01:30:00{offset}[Europe/London]"
+        back = stored(night, datetime)
+        assert (back.tzinfo, back.fold, back) == (night.tzinfo, fold, night)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "2026-07-01T12:00:00+00:00[Europe/London]",  # by the rules of that day
+        "2026-07-01T12:00:00+00:00[Nowhere/At_All]",
+        "2026-07-01T12:00:00+00:00[../../etc/passwd]",
+        "2026-07-01T12:00:00+00:00[tests.core/x]",
+    ],
+)
+def test_a_zone_that_is_not_known_or_not_so_is_its_offset(data: str) -> None:
+    """Nothing is opened because stored data names it."""
+    assert repr(from_json(data, datetime)) == repr(datetime(2026, 7, 1, 12, tzinfo=UTC))

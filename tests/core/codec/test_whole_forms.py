@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum, IntEnum
 from fractions import Fraction
 from functools import cached_property
 from ipaddress import ip_address
-from numbers import Integral
+from numbers import Integral, Rational
 from pathlib import PurePosixPath, PureWindowsPath
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -168,12 +169,57 @@ class Connection:
         raise AssertionError(name)
 
 
+class Unsure(tzinfo):
+    """A zone that knows its offset alone, and what it was made of."""
+
+    __slots__ = ("_rule", "itself")
+
+    def __init__(self, rule: str) -> None:
+        self._rule = rule
+        self.itself = self
+
+    def utcoffset(self, _: datetime | None, /) -> timedelta:
+        """None of its own."""
+        return timedelta(0)
+
+
+class Euros(Decimal):
+    """A number with more in it."""
+
+    __slots__ = ("note",)
+    note: str
+
+
+class Noted(list[int]):
+    """A list with more in it."""
+
+    __slots__ = ("note",)
+    note: str
+
+
+@Rational.register
+class Part:
+    """A fraction of a library."""
+
+    def __init__(self, numerator: int, denominator: int) -> None:
+        self.numerator = numerator
+        self.denominator = denominator
+
+    def __float__(self) -> float:
+        return self.numerator / self.denominator
+
+
 def changed(value: Any, **changes: Any) -> Any:
     for name, part in changes.items():
         setattr(value, name, part)
     return value
 
 
+NIGHT = datetime(2026, 10, 25, 1, 30)  # noqa: DTZ001 - of the hour that comes twice in London
+ZONES = (
+    *(UTC, timezone(timedelta(0), "A"), timezone(timedelta(hours=1)), Unsure("a"), Unsure("b")),
+    *map(ZoneInfo, ("UTC", "Europe/London", "Africa/Abidjan")),
+)
 DAY = datetime(2026, 1, 2, tzinfo=UTC)
 GROUPS: list[list[Any]] = [
     [1, 1.0, True, "1", None, 2**70, -(2**70), Size.SMALL, Size.LARGE, Colour.RED, Colour.BLUE],
@@ -193,6 +239,21 @@ GROUPS: list[list[Any]] = [
     [DAY, DAY.date(), DAY.time(), DAY.isoformat(), DAY.replace(tzinfo=None), timedelta(1)],
     [date(2026, 1, 1), timedelta(2), time(1), timezone(timedelta(hours=1)), UTC],
     [ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Tokyo")],
+    [
+        *(NIGHT, NIGHT.replace(fold=1)),
+        *(NIGHT.replace(tzinfo=zone) for zone in ZONES),
+        *(NIGHT.replace(tzinfo=zone, fold=1) for zone in ZONES),
+    ],
+    [
+        *(NIGHT.time(), NIGHT.time().replace(fold=1)),
+        *(NIGHT.time().replace(tzinfo=zone) for zone in ZONES),
+    ],
+    [changed(Euros(1), note="a"), changed(Euros(1), note="b"), Decimal("-0"), Decimal("NaN1")],
+    [changed(Noted(), note="a"), changed(Noted(), note="b")],
+    [Part(2**60, 2**60 + 1), Part(2**60 - 1, 2**60 + 1)],
+    [0j, complex(0.0, -0.0), complex(-0.0, 0.0)],
+    [deque([1], 1), deque([1], 2), deque([1]), defaultdict(int), defaultdict(list)],
+    [OrderedDict(a=1, b=2), OrderedDict(b=2, a=1)],
     [UUID(int=1), UUID(int=2), PurePosixPath("a"), PurePosixPath("b"), PureWindowsPath("a")],
     [ip_address("10.0.0.1"), ip_address("10.0.0.2"), re.compile("a"), re.compile("a", re.ASCII)],
     [SecretStr("a"), SecretStr("b"), SecretBytes(b"a"), AnyUrl("http://a"), AnyUrl("http://b")],
@@ -290,6 +351,10 @@ STORED: list[tuple[Any, Any]] = [
     (Any, 2**70),
     (Any, (1, {"a": {2}})),
     (datetime, DAY),
+    (datetime, DAY.replace(tzinfo=timezone(timedelta(hours=1)))),
+    *((datetime, NIGHT.replace(tzinfo=ZoneInfo("Europe/London"), fold=fold)) for fold in (0, 1)),
+    (Any, [NIGHT.replace(tzinfo=ZoneInfo("Africa/Abidjan"))]),
+    (time, time(1, tzinfo=ZoneInfo("Europe/London"))),
     (Any, [date(2026, 1, 1), Decimal("1.10")]),
     (PurePosixPath, PurePosixPath("a")),
     (Colour, Colour.RED),
@@ -314,3 +379,31 @@ def test_what_a_store_has_kept_whole_has_the_same_form(kind: Any, value: Any) ->
 
     assert whole_form(back.read("key")) == whole_form(state.read("key"))
     assert is_plain(back.read("key")) == is_plain(value)
+
+
+def account(module: str) -> Any:
+    """An account of a class that this module has."""
+    kind: Any = attrs.make_class("Account", ["id"])
+    kind.__module__ = module
+    return kind(1)
+
+
+@pytest.mark.parametrize("of", [account, lambda module: type(account(module))])
+def test_a_class_of_the_same_name_is_another_one_elsewhere(of: Any) -> None:
+    """It may be the account for trying out."""
+    assert whole_form(of("sandbox")) != whole_form(of("live"))
+    assert whole_form(of("shop.sandbox")) != whole_form(of("shop.live"))
+
+
+@pytest.mark.parametrize("main", ["__main__", "__mp_main__"])
+def test_a_class_of_a_script_is_that_of_its_module(
+    main: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process imports what was a script in the first, by whatever path."""
+    script = ModuleType(main)
+    script.__file__ = "/srv/shop/pay.py"
+    monkeypatch.setitem(sys.modules, main, script)
+
+    forms = [whole_form(account(module)) for module in (main, "pay", "shop.pay")]
+    assert forms[0] == forms[1] == forms[2]
+    assert forms[0] != whole_form(account("play"))

@@ -24,6 +24,7 @@ from detent.machine import (
     HumanDecided,
     Judge,
     Judged,
+    Resumed,
     Run,
     RunTool,
     ToolNeverRan,
@@ -142,6 +143,39 @@ def test_a_call_whose_yes_had_lapsed_when_it_was_to_begin_is_judged_anew() -> No
     running = step(spec, confirmed(spec, again, 13.0), ToolStarted(FIRST, 2, 14.0))
     assert tool_in(spec, running).attempt == 2
     assert step(spec, running, never) is running
+
+
+def looked_up(spec: AgentSpec[State]) -> AgentSpec[State]:
+    """The same agent, whose tool can be asked how an attempt of it went."""
+    return evolve(spec, tools=by_name([evolve(PAY, on_unknown=lambda arguments, key: None)]))
+
+
+@pytest.mark.parametrize("at", [9.0, 11.0])
+def test_a_yes_lapses_where_it_was_looked_up_that_the_first_attempt_never_ran(at: float) -> None:
+    """In time, the next one begins by the same time; too late, the call is judged anew."""
+    spec = looked_up(asking(expires_s=10.0, attempts=2))
+    run = step(spec, begun(spec, at=6.0), Resumed("p2", 8.0))
+    run = step(spec, run, ToolNeverRan(FIRST, 1, at))
+
+    if at == 11.0:
+        assert [type(one) for one in due(spec, run)] == [Judge]
+        return
+    effect = tool_in(spec, judged(spec, run, 9.0))
+    assert (effect.attempt, lapse_of(run, effect)) == (2, 10.0)
+    late = step(spec, run, ToolStarted(FIRST, 2, 11.0))
+    assert [type(one) for one in due(spec, late)] == [Judge]
+
+
+def test_an_attempt_that_was_begun_counts_though_it_never_ran() -> None:
+    """A yes to two attempts lets a second one begin, and no third."""
+    spec = looked_up(asking(expires_s=10.0, attempts=2))
+    run = step(spec, begun(spec, at=6.0), Resumed("p2", 7.0))
+    run = judged(spec, step(spec, run, ToolNeverRan(FIRST, 1, 7.0)), 7.0)
+    assert tool_in(spec, run).attempt == 2
+
+    run = step(spec, step(spec, run, ToolStarted(FIRST, 2, 7.0)), Resumed("p3", 8.0))
+    run = judged(spec, step(spec, run, ToolNeverRan(FIRST, 2, 8.0)), 8.0)
+    assert [one.begins for one in due(spec, run) if isinstance(one, AskHuman)] == [3]
 
 
 @pytest.mark.parametrize("at", [None, 11.0])

@@ -322,6 +322,7 @@ MEMBERS: dict[str, Callable[[Any], object]] = {
     "a method by its kinds": singledispatchmethod,
     "a cached method": lru_cache,
     "a decorated method": logged,
+    "a class in it": lambda function: type("In", (), {"go": function, "__qualname__": "Bank.In"}),
 }
 
 
@@ -342,3 +343,21 @@ def test_a_special_method_makes_another_version() -> None:
     assert versions[0] != versions[1]
     with_it = made(with_member(generated["__eq__"], "__eq__"))
     assert with_it.version == made(with_member(None, "__eq__")).version
+
+
+def test_what_a_partial_method_hands_over_makes_another_version() -> None:
+    """Also by a name; it is the same in every process."""
+    handed = [partialmethod(plain, 1), partialmethod(plain, 2), partialmethod(plain, amount=1)]
+    versions = [made(with_member(member)).version for member in handed]
+
+    assert len({*versions}) == 3
+    assert made(with_member(partialmethod(plain, 1))).version == versions[0]
+
+
+def test_a_class_that_is_only_named_in_another_one_is_none_of_it() -> None:
+    """Nor does it lead round in a circle."""
+    kind: Any = type("Bank", (), {"pay": lambda self: self})
+    alone = made(kind().pay).version
+    kind.itself = kind  # as a registry of classes does
+
+    assert made(kind().pay).version == alone

@@ -125,7 +125,7 @@ class EffectPerformer:
             case RunTool():
                 return self._run(effect)
             case Reconcile():
-                return _reconciled(effect)
+                return _reconciled(effect, self.clock)
             case WaitUntil():
                 return self._wait(effect)
             case Judge():
@@ -144,7 +144,7 @@ class EffectPerformer:
             case RunTool():
                 return self._run_async(effect)
             case Reconcile():
-                return _reconciled_async(effect)
+                return _reconciled_async(effect, self.clock)
             case WaitUntil():
                 return self._wait_async(effect)
             case Judge():
@@ -352,18 +352,19 @@ def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
     return said if isinstance(said, Judged) else in_background(said).result()
 
 
-def _reconciled(effect: Reconcile) -> Event:
+def _reconciled(effect: Reconcile, clock: Clock) -> Event:
     try:
         found = _lookup(effect)()
-        return _found(effect, in_background(found).result() if isawaitable(found) else found)
+        found = in_background(found).result() if isawaitable(found) else found
+        return _found(effect, found, clock)
     except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
         return _not_found(effect, error)
 
 
-async def _reconciled_async(effect: Reconcile) -> Event:
+async def _reconciled_async(effect: Reconcile, clock: Clock) -> Event:
     try:
         found = await in_a_thread(_lookup(effect))
-        return _found(effect, await found if isawaitable(found) else found)
+        return _found(effect, await found if isawaitable(found) else found, clock)
     except (Exception, asyncio.CancelledError, SystemExit) as error:
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
@@ -375,11 +376,10 @@ def _lookup(effect: Reconcile) -> Callable[[], object]:
     return partial(look_up, thaw(effect.call.arguments), effect.idempotency_key)
 
 
-def _found(effect: Reconcile, value: object) -> Event:
+def _found(effect: Reconcile, value: object, clock: Clock) -> Event:
     if isinstance(value, NeverRan):
-        return ToolNeverRan(effect.ref, effect.attempt)
-    result = _invocation(effect).result(value)
-    return ToolReturned(effect.ref, effect.attempt, result)
+        return ToolNeverRan(effect.ref, effect.attempt, clock.now())
+    return ToolReturned(effect.ref, effect.attempt, _invocation(effect).result(value))
 
 
 def _not_found(effect: Reconcile, error: BaseException) -> Event:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import mcp_types as types
@@ -32,13 +32,19 @@ BROKEN = (
 """What the library raises where a connection does not work, or what came is no answer."""
 
 
+class Reached(NamedTuple):
+    """What has not been connected yet, and a digest of where it leads."""
+
+    client: Client
+    where: str
+
+
 @frozen
 class Way:
-    """How to reach a server. `client` makes what has not been connected yet."""
+    """How to reach a server. `reach` makes what connects, each time anew."""
 
     server: str
-    identity: tuple[object, ...]
-    client: Callable[[MessageHandlerFnT], Client]
+    reach: Callable[[MessageHandlerFnT], Reached]
     connect_timeout_s: float
     on_listed: Callable[[Listing], None]
 
@@ -80,8 +86,9 @@ class Session:
     async def _keep(self, ready: asyncio.Future[None]) -> None:
         """Connect, close and all between: the library wants both in one task."""
         try:
-            async with self._way.client(self._on_message) as client:
-                self._client = client
+            reached = self._way.reach(self._on_message)
+            async with reached.client as client:
+                self._client, self._where = client, reached.where
                 await self._list()
                 listening = asyncio.create_task(self._listen())
                 ready.set_result(None)
@@ -174,7 +181,7 @@ class Session:
             raise MCPServerError(self._way.server, f"lists more than {TOOLS_MAX} tools")
         info = self._client.server_info
         claimed = (info.name, info.version) if info else ()
-        self.listing = listing_of((*self._way.identity, *claimed), described)
+        self.listing = listing_of((self._way.server, self._where, *claimed), described)
         self._way.on_listed(self.listing)
 
     def _fault(self, error: BaseException) -> MCPServerError:

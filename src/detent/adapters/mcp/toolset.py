@@ -29,19 +29,21 @@ from detent.core.chat.messages import ResultPart
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
 from detent.core.tools.signature import ToolFunction
 from detent.core.tools.tool import Tool
+from detent.core.tools.version import hash_of
 from detent.core.values.frozen import thaw
 from detent.ports.chat import AsyncChatGenerator, ChatGenerator
 from detent.ports.confirmation import ConfirmationUI
 
 if TYPE_CHECKING:
     import httpx2
-    from mcp import Client, StdioServerParameters
+    from mcp import StdioServerParameters
     from mcp.client import Transport
     from mcp.client.session import MessageHandlerFnT
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
     from detent.adapters.mcp.asking import Answering
+    from detent.adapters.mcp.sessions import Reached
 
 MESSAGE_MAX = 16 * 1024 * 1024
 """How many bytes one message of a server may have, unless said otherwise."""
@@ -82,9 +84,11 @@ class MCPToolset(Toolset):
     Whoever makes it closes it: by `close`, or by ``with``.
 
     What a server says of itself is a claim. Its results bear the label "untrusted"; its hints count
-    for nothing unless `trust_hints` says so. What a human approves is bound to the server, to what
-    it says that it is, and to the whole definition of the tool: if any of it changes, the call is
-    asked about again, or, where it has begun already, is not made.
+    for nothing unless `trust_hints` says so. What a human approves is bound to where the server is
+    (the whole URL, or the command with its arguments and folder), to what it says that it is, and
+    to the whole definition of the tool: if any of it changes, the call is asked about again, or,
+    where it has begun already, is not made. Credentials that change belong into headers, `auth` or
+    the environment, to which nothing is bound.
 
     Attributes:
         name: what the server is called here.
@@ -151,8 +155,7 @@ class MCPToolset(Toolset):
 
         answering = Answering(self.name, ui, sampling)
         reach = _Reach(server, headers, auth, message_max, mode, answering)
-        identity = (self.name, _name_of(server))
-        self._line = Line(Way(self.name, identity, reach.client, connect_timeout_s, self._take))
+        self._line = Line(Way(self.name, reach.reach, connect_timeout_s, self._take))
 
     def __iter__(self) -> Iterator[Tool]:
         """The tools that the server offered when it was last asked, and those that were added."""
@@ -223,13 +226,16 @@ class _Reach:
     mode: Literal["auto", "legacy"]
     answering: Answering
 
-    def client(self, on_message: MessageHandlerFnT) -> Client:
+    def reach(self, on_message: MessageHandlerFnT) -> Reached:
         """What connects to it."""
         from mcp import Client
         from mcp_types import Implementation
 
-        return Client(
-            self._target(),
+        from detent.adapters.mcp.sessions import Reached
+
+        server = self.server() if callable(self.server) else self.server
+        client = Client(
+            self._target(server),
             cache=None,
             mode=self.mode,
             message_handler=on_message,
@@ -237,13 +243,13 @@ class _Reach:
             elicitation_callback=self.answering.elicit if self.answering.ui else None,
             sampling_callback=self.answering.sample if self.answering.sampling else None,
         )
+        return Reached(client, _digest_of(server))
 
-    def _target(self) -> Any:
+    def _target(self, server: Any) -> Any:
         from mcp import StdioServerParameters
 
         from detent.adapters.mcp.transports import bounded_http, bounded_stdio
 
-        server = self.server() if callable(self.server) else self.server
         if isinstance(server, str):
             return bounded_http(server, self.headers, self.auth, self.message_max)
         if isinstance(server, StdioServerParameters):
@@ -259,6 +265,21 @@ def _name_of(server: object) -> str:
     if isinstance(command := getattr(server, "command", None), str):
         return PurePath(command).name
     return str(getattr(server, "name", "") or type(server).__name__)
+
+
+def _digest_of(server: object) -> str:
+    """All of where a server is, as the program says it: the query of a URL, a command's arguments.
+
+    RULE: as a digest alone: there may be secrets in them. They are not looked up, which gives
+    another path on another machine; nor do headers and the environment count, where credentials
+    are, and what is another in every process.
+    """
+    if isinstance(server, str):
+        return hash_of("url", server)
+    if isinstance(command := getattr(server, "command", None), str):
+        stdio = cast("StdioServerParameters", server)
+        return hash_of("command", command, [*stdio.args], stdio.cwd and str(stdio.cwd))
+    return hash_of("object", _name_of(server))
 
 
 def _require(ui: object, sampling: object, only: object, connect_timeout_s: float) -> None:

@@ -14,7 +14,7 @@ from attrs import NOTHING
 from detent.core.schema.accepted_keywords import schema_faults, without
 from detent.core.schema.constraints import plain_bound, rules_of
 from detent.core.schema.conversion import plain
-from detent.core.schema.record_fields import EMPTY, class_of, fields_of
+from detent.core.schema.record_fields import EMPTY, AliasError, class_of, fields_of, require_name
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
 
 Json: TypeAlias = dict[str, Any]
@@ -132,7 +132,10 @@ class SchemaWriter:
         name = self._fresh(kind.__name__)
         known = signature(kind.model_json_schema).parameters["schema_generator"].default
         template, writer = f"#/$defs/{name}.{{model}}", _writer_like(known)
-        written = kind.model_json_schema(ref_template=template, schema_generator=writer)
+        try:
+            written = kind.model_json_schema(ref_template=template, schema_generator=writer)
+        except AliasError as error:
+            raise TypeError(f"in {kind.__name__}: {error}") from None
         schema = cast(Json, without(written, _is_unwanted))
         for part, definition in schema.pop("$defs", {}).items():
             self.definitions[f"{name}.{part}"] = definition
@@ -145,13 +148,22 @@ class SchemaWriter:
 
 @cache
 def _writer_like(known: Any) -> Any:
-    """A writer of pydantic's, but for fields that a function makes: required, as in a record."""
+    """A writer of pydantic's, but for fields that a function makes, which are as in a record.
+
+    RULE: a field is required, or its default is said, under the first name that pydantic looks for:
+    else another name of it would be read, which nobody who judges the call looks at.
+    """
 
     class Writer(known):  # type: ignore[misc]  # its class is only known by then
         def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: FBT001  # of pydantic
+            require_name(field.get("validation_alias"))
             factory = field["schema"].get("default_factory")
             is_made = factory is not None and factory not in EMPTY
             return is_made or bool(super().field_is_required(field, total))
+
+        def get_default_value(self, schema: Any) -> Any:
+            factory = schema.get("default_factory")
+            return factory() if factory in EMPTY else super().get_default_value(schema)
 
     return Writer
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, time
 from enum import Enum
+from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -68,8 +70,56 @@ class NoFormError(Exception):
         self.value = value
 
 
+def _zoned_form(kind: Any) -> Form:
+    """A date and time, or a time, with the name of its zone behind it, as RFC 9557 writes it.
+
+    The offset alone is that of one day, and a call that was confirmed with a zone is not that with
+    an offset: it would be asked about again.
+    """
+
+    def pack(value: Any) -> str:
+        text, key = kind.isoformat(value), _zone_name(value.tzinfo)
+        return text if key is None else f"{text}[{key}]"
+
+    def unpack(text: str) -> Any:
+        plain, _, key = text.partition("[")
+        value = kind.fromisoformat(plain)
+        return _in_zone(value, key.removesuffix("]")) if key else value
+
+    return Form(pack, unpack)
+
+
+def _zone_name(zone: object) -> str | None:
+    is_named = zone is not None and type(zone).__module__ == "zoneinfo"
+    return getattr(zone, "key", None) if is_named else None
+
+
+def _in_zone(value: Any, key: str) -> Any:
+    """The same instant in a zone; with its offset alone where the zone is not known, or is not so.
+
+    RULE: a zone is looked up among those that are there; Python would import what the data names.
+    """
+    from zoneinfo import ZoneInfo
+
+    if key not in _zone_names():
+        return value
+    zone = ZoneInfo(key)
+    there = [value.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+    if value.tzinfo is None:  # a time of any day
+        return there[0]
+    return next((one for one in there if one.utcoffset() == value.utcoffset()), value)
+
+
+@cache
+def _zone_names() -> frozenset[str]:
+    from zoneinfo import available_timezones
+
+    return frozenset(available_timezones())
+
+
 SCALARS: Mapping[type, Form] = {
     **{kind: Form(scalar.write, scalar.read) for kind, scalar in JSON_SCALARS.items()},
+    **{kind: _zoned_form(kind) for kind in (datetime, time)},
     PurePosixPath: Form(str, PurePosixPath),
     PureWindowsPath: Form(str, PureWindowsPath),
     LOCAL_PATH: Form(str, Path),

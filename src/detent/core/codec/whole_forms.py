@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
@@ -16,8 +16,10 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from numbers import Integral, Real
+from inspect import getmodule
+from numbers import Complex, Integral, Rational, Real
 from operator import attrgetter
+from pathlib import PureWindowsPath
 from re import Pattern
 from types import MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple, TypeAlias
@@ -29,13 +31,38 @@ from detent.core.values.shared_list import SharedList
 
 Write: TypeAlias = Callable[[Any], object]
 
+
+def _clock_parts(kind: Any) -> Write:
+    """What a date and time, or a time, says: isoformat keeps an offset of a zone, and no fold.
+
+    Two zones of one offset part on another day, and a day's arithmetic asks the zone itself.
+    """
+
+    def parts(value: Any) -> object:
+        more = [_ask_zone(name, kind, value) for name in ("dst", "tzname")]
+        return [kind.isoformat(value), value.fold, value.tzinfo, *more]
+
+    return parts
+
+
+def _ask_zone(name: str, kind: Any, value: Any) -> object:
+    """What a zone says of a time; a zone need not know all that Python may ask it."""
+    try:
+        return getattr(kind, name)(value)
+    except NotImplementedError:
+        return None
+
+
 SCALARS: Mapping[type, Write] = {
-    **{kind: kind.isoformat for kind in (datetime, date, time)},
+    **{kind: _clock_parts(kind) for kind in (datetime, time)},
+    date: date.isoformat,
     **{kind: kind.__str__ for kind in (str, timedelta, UUID, Decimal, Fraction)},
     **{kind: kind.__repr__ for kind in (complex, range, timezone)},
     **{kind: kind.hex for kind in (bytes, bytearray)},
     Integral: lambda value: hex(int(value)),  # Python prints no huge one in tens
+    Rational: attrgetter("numerator", "denominator"),
     Real: lambda value: float(value).hex(),
+    Complex: lambda value: repr(complex(value)),
     tzinfo: lambda value: getattr(value, "key", None),
     Pattern: attrgetter("pattern", "flags"),
 }
@@ -54,6 +81,9 @@ SAID_BY: Mapping[str, tuple[str, ...]] = {
 
 Of no others: what is called so may be the client of a vault.
 """
+
+MAIN = frozenset({"__main__", "__mp_main__"})
+"""What Python calls the module of a script, in its own process and in those that it begins."""
 
 CONTAINERS = (dict, MappingProxyType, set, frozenset, list, tuple, deque, SharedList)
 COUNTED = frozenset({"__pydantic_extra__", "__pydantic_private__"})
@@ -98,19 +128,18 @@ class _Forms:
         kind = type(value)
         if kind in NATIVE and (kind is not int or LEAST <= value <= MOST):
             return value
-        if (scalar := self.scalar(value)) is not None:
-            return scalar
         if (deep := self._around.get(id(value))) is not None:
             return ["around", deep]
         self._around[id(value)] = len(self._around)
         try:
-            return self._with_parts(value)
+            scalar = self.scalar(value)  # which may be in what is kept in it, as zones of pytz are
+            return self._with_parts(value) if scalar is None else scalar
         finally:
             del self._around[id(value)]
 
     def scalar(self, value: Any) -> object:
         if isinstance(value, type):
-            return ["type", value.__qualname__]
+            return ["type", _name_of(value)]
         if isinstance(value, Enum):
             return self._named(value, [value.name, self.form(value.value)])
         kind: type = type(value)
@@ -118,14 +147,22 @@ class _Forms:
         return None if write is None else self._named(value, self.form(write(value)))
 
     def _with_parts(self, value: Any) -> object:
+        if isinstance(value, OrderedDict):  # two are equal only in one order
+            return self._named(
+                value, [[self.form(key), self.form(item)] for key, item in value.items()]
+            )
+        if isinstance(value, defaultdict):
+            return self._named(value, [self._pairs(value), self.form(value.default_factory)])
+        if isinstance(value, deque):
+            return self._named(value, [[self.form(item) for item in value], value.maxlen])
         if isinstance(value, dict | MappingProxyType):
             return self._named(value, self._pairs(value))
         if isinstance(value, set | frozenset):  # whose order is another one in every process
             return self._named(value, sorted(map(self.form, value), key=_text))
-        if isinstance(value, CONTAINERS):
+        if isinstance(value, list | tuple | SharedList):
             return self._named(value, [self.form(item) for item in value])
-        kind = type(value)
-        return self._named(value, None) if is_storable(kind) else [kind.__qualname__]
+        kind: type = type(value)
+        return self._named(value, None) if is_storable(kind) else [_name_of(kind)]
 
     def _pairs(self, value: Mapping[Any, Any]) -> object:
         if {str}.issuperset(map(type, value)):
@@ -136,7 +173,23 @@ class _Forms:
     def _named(self, value: object, content: object) -> list[object]:
         """A value by its class, with what it holds and what is kept in it by names."""
         attributes = {name: self.form(part) for name, part in _attributes(value).items()}
-        return [plain_type(value).__qualname__, content, *([attributes] if attributes else [])]
+        kind: type = plain_type(value)
+        return [_name_of(kind), content, *([attributes] if attributes else [])]
+
+
+@lru_cache(maxsize=1024)
+def _name_of(kind: type) -> str:
+    """What a class is called, with the last name of its module where it is somebody's own.
+
+    RULE: never all of the module's name. A script is `__main__`, and another process imports it as
+    `pay` or as `shop.pay`: a decision would count in none of the others.
+    """
+    if not _is_somebodys(kind):
+        return kind.__qualname__
+    name = str(kind.__module__)
+    if name in MAIN and (file := getattr(getmodule(kind), "__file__", None)):
+        name = PureWindowsPath(file).stem  # which knows both separators
+    return f"{name.rpartition('.')[2]}.{kind.__qualname__}"
 
 
 def _text(form: object) -> str:
@@ -173,13 +226,19 @@ class _Members(NamedTuple):
     """What a class says of its attributes.
 
     `computed` are names of what it has made of the rest, `defaults` those of fields of a dataclass,
-    of which an instance may have nothing. Slots of built-in classes are their own business: there
-    are hashes in them, and caches.
+    of which an instance may have nothing. Slots of the classes that are written by a method, or
+    item by item, are their own business: there are hashes in them, and caches.
     """
 
     computed: frozenset[str]
     slots: Mapping[str, MemberDescriptorType]
     defaults: Mapping[str, object]
+
+
+def _is_somebodys(kind: type) -> bool:
+    """Whether a class is not from where those are whose values are written by a method."""
+    known = {*SAID_BY, *(base.__module__.partition(".")[0] for base in (*SCALARS, *CONTAINERS))}
+    return str(kind.__module__).partition(".")[0] not in known
 
 
 @lru_cache(maxsize=1024)
@@ -193,9 +252,10 @@ def _members(kind: type) -> _Members:
         for name, member in own.items():
             if isinstance(member, cached_property):
                 computed.add(name)
-            if not (is_record and isinstance(member, MemberDescriptorType) and name in names):
+            if not isinstance(member, MemberDescriptorType) or name not in names:
                 continue
-            if name[:2] != "__" or name in COUNTED:
+            is_said = name[:2] != "__" or name in COUNTED
+            if is_said and (is_record or _is_somebodys(owner)):
                 slots[name] = member
     declared = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     defaults = {field.name: field.default for field in declared}

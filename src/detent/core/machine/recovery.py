@@ -212,6 +212,12 @@ def _next_attempt(slot: Slot, event: ToolNeverRan) -> Slot:
     clear, again = slot.clearance, Ready(event.attempt + 1)
     if event.at is None or clear is None or clear.attempt != event.attempt:
         return move(slot, again)
+    attempts = None if clear.ask is None else clear.ask.attempts
+    if isinstance(slot.status, Unknown) and clear.ask is not None and attempts is not None:
+        # it had been begun: a yes to so many attempts is to one less, though it may lapse still
+        if not clear.covers(again.attempt):
+            return move(slot, again)
+        clear = evolve(clear, ask=evolve(clear.ask, attempts=attempts - 1))
     # RULE: the yes was for the attempt that began first, and none has: it may lapse still
     clear = evolve(clear, attempt=again.attempt)
     status = AwaitingPolicy() if is_past(clear.expires_at, event.at) else again

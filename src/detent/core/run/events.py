@@ -145,8 +145,8 @@ class GrantRevoked:
 class ToolNeverRan:
     """An attempt was not carried out: it was looked up, or who was to begin it has not.
 
-    `at` is the time of the latter, in seconds since 1970, where what let it run may lapse: it lets
-    the next attempt begin in its place, by the same time.
+    `at` is the time of that, in seconds since 1970, where what let it run may lapse: it lets the
+    next attempt begin in its place, by the same time.
     """
 
     ref: CallRef

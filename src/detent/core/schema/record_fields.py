@@ -29,11 +29,16 @@ EMPTY = frozenset({list, dict, set, tuple, frozenset})
 """The classes that make something empty."""
 
 
+class AliasError(TypeError):
+    """A field has no name under which what is in an argument is what is read."""
+
+
 class RecordField(NamedTuple):
     """A field that a record is made with. Without a default in so many words, that is NOTHING.
 
-    `alias` is what attrs calls the argument for it, where that is not the name. What stands for one
-    that is left out `is_made` by code where only a call of that tells what it will be.
+    `alias` is what attrs or pydantic calls the argument for it, where that is not the name. What
+    stands for one that is left out `is_made` by code where only a call of that tells what it will
+    be.
     """
 
     name: str
@@ -137,16 +142,48 @@ def _default_of(factory: object) -> object:
     return factory() if isinstance(factory, type) and factory in EMPTY else NOTHING
 
 
+def require_name(alias: Any) -> str:
+    """The name that pydantic looks for first, of what it keeps of a `validation_alias`; or "".
+
+    Raises:
+        AliasError: it looks inside another value first: no schema says so, and whoever judges or
+            approves the argument by its schema would not see what is read.
+    """
+    first = alias[0] if isinstance(alias, list | tuple) and alias else alias
+    path = alias if isinstance(first, str) and first is not alias else first
+    if isinstance(path, list | tuple):
+        if len(path) != 1:
+            raise AliasError(
+                f"a field is read from AliasPath({', '.join(map(repr, path))}), and no schema says "
+                "so: what is shown would not be what is read; give it a name of its own"
+            )
+        path = path[0]
+    return path or ""
+
+
+def _name_for(kind: Any, alias: Any) -> str:
+    """What a dataclass of pydantic calls the argument for a field with this `validation_alias`."""
+    if not getattr(kind, "__pydantic_config__", {}).get("validate_by_alias", True):
+        return ""
+    made = alias.convert_to_aliases() if hasattr(alias, "convert_to_aliases") else alias
+    return require_name(made)
+
+
 def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
+    known = getattr(kind, "__pydantic_fields__", {})
     for item in dataclass_fields(kind):
         if item.init:
-            is_required = item.default is MISSING and item.default_factory is MISSING
-            default = cast(object, item.default)
+            made_by = cast(object, item.default_factory)
+            default, alias = cast(object, item.default), ""
+            if (info := known.get(item.name)) is not None:  # pydantic has its own in their place
+                made_by = info.default_factory or MISSING
+                default = MISSING if info.is_required() or info.default_factory else info.default
+                alias = _name_for(kind, info.validation_alias)
+            is_required = default is MISSING and made_by is MISSING
             if default is MISSING:
-                default = _default_of(item.default_factory)
+                default = _default_of(made_by)
             is_made = default is NOTHING and not is_required
-            hint = hints[item.name]
-            yield RecordField(item.name, hint, is_required, default, is_made=is_made)
+            yield RecordField(item.name, hints[item.name], is_required, default, alias, is_made)
     for name, hint in hints.items():
         if isinstance(hint, InitVar):  # no field, and the class is made with it all the same
             default = getattr(kind, name, NOTHING)

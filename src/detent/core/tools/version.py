@@ -85,14 +85,26 @@ def form_of(value: object, deep: int = 0) -> object:
     return rule_of(value, deep)
 
 
-def _codes(kind: type) -> dict[str, list[CodeType]]:
-    """The code of a class, by the names of its members."""
-    members = {name: member for owner in kind.__mro__[::-1] for name, member in vars(owner).items()}
-    codes = {name: list(_code_in(member)) for name, member in members.items()}
-    return {name: codes for name, codes in codes.items() if codes}
+def _codes(kind: type) -> dict[str, list[object]]:
+    """The code of a class, by the names of its members; of those that stand in it, too.
+
+    Not what is in its tables: they may be filled while the program runs, and by what one process
+    has imported and another one has not.
+    """
+    codes = dict[str, list[object]]()
+    for owner in kind.__mro__[::-1]:
+        for name, member in vars(owner).items():
+            is_inside = isinstance(member, type) and _stands_in(member, owner)
+            codes[name] = [_codes(member)] if is_inside else list(_code_in(member))
+    return {name: code for name, code in codes.items() if code}
 
 
-def _code_in(member: object) -> Iterator[CodeType]:
+def _stands_in(kind: type, owner: type) -> bool:
+    """Whether a class was written inside another one, and is none that it only names."""
+    return kind.__qualname__.startswith(f"{owner.__qualname__}.")
+
+
+def _code_in(member: object) -> Iterator[object]:
     """What runs where a member of a class is used: also behind a property or a decorator."""
     match member:
         case FunctionType():
@@ -104,7 +116,10 @@ def _code_in(member: object) -> Iterator[CodeType]:
         case property():
             for part in (member.fget, member.fset, member.fdel):
                 yield from _code_in(part)
-        case cached_property() | partialmethod() | singledispatchmethod():
+        case partialmethod():
+            yield from _code_in(member.func)
+            yield form_of([member.args, member.keywords])
+        case cached_property() | singledispatchmethod():
             yield from _code_in(member.func)
         case _:
             pass

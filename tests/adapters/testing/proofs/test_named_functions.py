@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
-from typing import Any
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextvars import ContextVar
+from enum import Enum, member
+from functools import partial
+from queue import SimpleQueue
+from typing import Annotated, Any, cast, get_args
+from weakref import WeakSet, WeakValueDictionary, ref
 
 import pytest
 
@@ -93,6 +99,81 @@ def by_printing() -> None:
 )
 def test_what_is_named_without_a_name_in_the_code_is_seen(beside: Callable[[], Any]) -> None:
     """It runs where no policy is asked."""
+    with pytest.raises(ValueError, match=r"about a function that \['beside'\] calls by itself"):
+        proof_beside(beside)
+
+
+class Act(Enum):
+    """A way to pay."""
+
+    PAY = member(pay)
+
+
+class Way(Enum):
+    """One that pays when it is looked for."""
+
+    NONE = 0
+
+    @classmethod
+    def _missing_(cls, value: object) -> Way:
+        pay(900)
+        return cls.NONE
+
+
+class Plan(Enum):
+    """Ways that have been given something already."""
+
+    PAY = partial(pay, 900)
+
+
+async def later() -> str:
+    return pay(900)
+
+
+async def later_on() -> AsyncGenerator[str, None]:
+    yield pay(900)
+
+
+BY_DEFAULT = defaultdict(lambda: pay(900))
+BY_KEY, NOTED = {pay: "pay"}, Annotated[int, pay]
+WAITING, VARIABLE = SimpleQueue[Any](), ContextVar("way", default=pay)
+WAITING.put(pay)
+WEAK, WEAK_BY_NAME, WEAK_SET = ref(pay), WeakValueDictionary({"pay": pay}), WeakSet([pay])
+LATER, LATER_ON = later(), later_on()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ends_what_has_not_begun() -> Iterator[None]:
+    """No test begins it."""
+    yield
+    LATER.close()
+
+
+def by_a_search() -> int:
+    return len(Way(99).name)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        lambda: BY_DEFAULT["x"],
+        lambda: [*BY_KEY][0](900),  # noqa: RUF015 - on purpose
+        lambda: Act.PAY.value(900),
+        lambda: str(Plan["PAY"].value()),
+        by_a_search,
+        lambda: get_args(NOTED)[1](900),
+        lambda: WAITING.get_nowait()(900),
+        lambda: VARIABLE.get()(900),
+        lambda: cast(Any, WEAK())(900),
+        lambda: WEAK_BY_NAME["pay"](900),
+        lambda: [*WEAK_SET][0](900),  # noqa: RUF015 - on purpose
+        lambda: LATER.send(None),
+        lambda: LATER_ON.asend(None).send(None),
+    ],
+    ids=range(13),
+)
+def test_what_is_held_by_something_of_pythons_own_is_seen(beside: Callable[[], Any]) -> None:
+    """A table that makes what it lacks, its keys, an enumeration, what waits, what is weak."""
     with pytest.raises(ValueError, match=r"about a function that \['beside'\] calls by itself"):
         proof_beside(beside)
 

@@ -151,7 +151,8 @@ def _bare_answer(run: Run[Any], effect: Effect, rng: random.Random) -> Event:
                 return CallRewritten(ref, call)
             return ToolStarted(ref, attempt, 0.0 if tool.timeout_s or slot.clearance else None)
         case Reconcile(ref, attempt):
-            return ToolNeverRan(ref, attempt) if likely(rng, 0.5) else _of_tool(effect, rng)
+            never_ran = ToolNeverRan(ref, attempt, 0.0)
+            return never_ran if likely(rng, 0.5) else _of_tool(effect, rng)
         case Judge(ref, call, tool, policy):
             judgement = policy(call, tool, run)
             verdict = (

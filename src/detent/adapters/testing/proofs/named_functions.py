@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import ChainMap, UserDict, UserList, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections import ChainMap, UserDict, UserList, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from contextvars import ContextVar
 from dis import Instruction, get_instructions
+from enum import Enum, EnumType
 from functools import cached_property, partial, partialmethod, singledispatchmethod
 from gc import get_referents
 from inspect import getattr_static
-from itertools import islice
-from queue import Queue
+from itertools import chain, islice
+from queue import Queue, SimpleQueue
 from string import Formatter
 from types import (
+    AsyncGeneratorType,
     CellType,
     CodeType,
+    CoroutineType,
+    FrameType,
     FunctionType,
     GeneratorType,
     MappingProxyType,
@@ -24,7 +29,8 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
+from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from attrs import field, frozen
 
@@ -47,7 +53,7 @@ BY_PYTHON = frozenset(
         *("read", "readline", "readlines", "readinto", "write", "writelines", "flush", "close"),
         *("fileno", "isatty", "seek", "tell", "aclose", "send", "throw", "asend", "athrow"),
         *("keys", "values", "items", "get", "emit", "handle", "filter", "run", "default"),
-        *("acquire", "release"),
+        *("acquire", "release", "_missing_"),
     }
 )
 """What functions of Python's library call on what they are handed: `print` writes to its `file`."""
@@ -208,9 +214,9 @@ class _Walk:
         if callable(value) and not isinstance(value, type):
             yield from (Found(layer, owner) for layer in layers(value))
             yield from arguments_of(value)
-        if isinstance(value, GeneratorType) and value.gi_frame is not None:  # what it goes on with
-            for name in {*names_in(value.gi_code)}:
-                yield from self.functions_of(value.gi_frame.f_globals.get(name), None, depth + 1)
+        if (frame := _frame_of(value)) is not None:  # what it goes on with
+            for name in {*names_in(frame.f_code)}:
+                yield from self.functions_of(frame.f_globals.get(name), None, depth + 1)
         for part in islice(table_parts(value), MOST):
             yield from self.functions_of(part, None, depth + 1)
         if isinstance(value, FunctionType) or _is_plain(value):
@@ -242,25 +248,51 @@ class _Walk:
                     yield from self.functions_of(MethodType(part, value), None, depth + 1)
 
 
+def _frame_of(value: Any) -> FrameType | None:
+    """Where a generator or a coroutine goes on; None where it has ended, or is none of them."""
+    names = ("gi_frame", "cr_frame", "ag_frame")
+    frames = (getattr(value, name, None) for name in names)
+    return next(filter(None, frames), None) if isinstance(value, RESUMED) else None
+
+
+def _locals_of(value: Any) -> Iterable[Any]:
+    frame = _frame_of(value)
+    return () if frame is None else (*frame.f_locals.values(),)
+
+
+def _current_of(variable: ContextVar[Any]) -> Iterable[Any]:
+    with suppress(LookupError):  # nothing is in it, and nothing stands for that
+        return (variable.get(),)
+    return ()
+
+
+RESUMED = (GeneratorType, CoroutineType, AsyncGeneratorType)
+BUILT_INS = frozenset({"builtins", "itertools"})
+TABLES: tuple[tuple[Any, Callable[[Any], Iterable[Any]]], ...] = (
+    (defaultdict, lambda table: chain([table.default_factory], table.values(), table)),
+    ((dict, MappingProxyType), lambda table: chain(table.values(), table)),
+    ((list, tuple, set, frozenset, deque, UserList), iter),
+    ((UserDict, WeakValueDictionary, WeakKeyDictionary, WeakSet), lambda table: (table.data,)),
+    (ChainMap, lambda table: table.maps),
+    (Queue, lambda queue: tuple(queue.queue)),
+    (SimpleQueue, get_referents),
+    (ReferenceType, lambda reference: (reference(),)),
+    (ContextVar, _current_of),
+    (EnumType, lambda kind: kind.__members__.values()),
+    (Enum, lambda member: (vars(member).get("_value_"),)),
+    (RESUMED, _locals_of),
+)
+"""What holds others, each with how to look at these without using it up."""
+
+
 def table_parts(value: Any) -> Iterable[Any]:
     """What a table holds, or what an iterator goes over or goes on with."""
-    match value:
-        case dict() | MappingProxyType():
-            return value.values()
-        case UserDict():
-            return value.data.values()
-        case ChainMap():
-            return value.maps
-        case Queue():
-            return tuple(value.queue)
-        case GeneratorType():
-            return () if value.gi_frame is None else (*value.gi_frame.f_locals.values(),)
-        case Iterator() if type(value).__module__ in ("builtins", "itertools"):
-            return get_referents(value)  # what it iterates over: to go on with it would use it up
-        case list() | tuple() | set() | frozenset() | deque() | UserList():
-            return value
-        case _:
-            return ()
+    for kind, parts in TABLES:
+        if isinstance(value, kind):
+            return parts(value)
+    if isinstance(value, Iterator) and type(value).__module__ in BUILT_INS:
+        return get_referents(value)  # what it iterates over: to go on with it would use it up
+    return get_args(value)  # of a type, which may have a note: Annotated[int, pay]
 
 
 def _held(value: Any, name: str) -> Iterator[Any]:

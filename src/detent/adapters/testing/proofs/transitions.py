@@ -145,7 +145,7 @@ class Small:
             case RunTool():
                 yield from self._runs(run, effect)
             case Reconcile(ref, attempt):
-                yield ToolNeverRan(ref, attempt)
+                yield ToolNeverRan(ref, attempt, NOW)
                 yield from self._returns(effect)
             case Judge():
                 judgement = judge(effect)
