@@ -433,6 +433,7 @@ def test_who_has_started_a_run_does_not_say_yes_to_its_calls(started_by: str | N
     bank = Bank(by_token, WithApprovers(AlwaysAskPolicy(), Approvers(apart=True)))
     (call,) = bank.stopped(started_by=started_by)
     assert call.started_by == started_by
+    assert ("it is not known who did" in call.reason) is (started_by is None)
 
     for said in (call.confirm(), call.modify({"amount": 1}), call.respond("paid")):
         refusal = bank.refusal(token("Ada", said))

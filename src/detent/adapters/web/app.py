@@ -71,6 +71,7 @@ def web_app(
         ],
     )
     app.state.host, app.state.overview = host, overview.Overview()
+    app.state.sign_in = sign_in
     return app
 
 

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from starlette.requests import Request
 from starlette.responses import Response
 
+from detent.adapters.web.approving import Lack, lack_of, wanted_of
 from detent.adapters.web.arguments import (
     Change,
     FormError,
@@ -25,7 +26,14 @@ from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.approval import SCOPES, Scope
-from detent.ports.hosting import Accepted, Host, HostRefusal, PendingQuestion, UnknownAgentError
+from detent.ports.hosting import (
+    Accepted,
+    Host,
+    HostedAgent,
+    HostRefusal,
+    PendingQuestion,
+    UnknownAgentError,
+)
 from detent.ports.journal import RunNotFoundError
 from detent.ports.pending import PendingCall, describe_outdated
 
@@ -62,7 +70,8 @@ async def _questions(request: Request) -> dict[str, Any]:
     runs = {question.call.run_id for question in found}
     more = found[-1].cursor if len(runs) == RUNS else None
     # RULE: what comes while the page is open stands below: no question takes the place of another
-    questions = [_with_fields(question) for question in sorted(found, key=lambda one: one.cursor)]
+    agents = await host_of(request).agents()
+    questions = [_view(request, agents, one) for one in sorted(found, key=lambda one: one.cursor)]
     held = [] if cursor_in(request) else await _held(host_of(request), agent, runs)
     mark = marked(found)
     return {"questions": questions, "held": held, "more": more, "agent": agent, "mark": mark}
@@ -115,6 +124,7 @@ class QuestionView:
     pending: PendingQuestion
     fields: tuple[Any, ...] = ()
     before: tuple[ChatMessage, ...] = ()
+    lack: Lack | None = None
 
     @property
     def call(self) -> PendingCall:
@@ -142,8 +152,14 @@ class QuestionView:
         return changes({**call.former, **call.former_state}, {**call.arguments, **call.state})
 
 
-def _with_fields(question: PendingQuestion) -> QuestionView:
-    return QuestionView(question, fields_of(question.call))
+def _view(
+    request: Request,
+    agents: Iterable[HostedAgent],
+    question: PendingQuestion,
+    before: tuple[ChatMessage, ...] = (),
+) -> QuestionView:
+    lack = lack_of(request, wanted_of(agents, question.agent), question.call)
+    return QuestionView(question, fields_of(question.call), before, lack)
 
 
 async def question(request: Request) -> Response:
@@ -167,7 +183,8 @@ async def _find(request: Request, run_id: str, digest: str) -> QuestionView | No
             messages = [
                 message for message in hosted.run.messages if message.role is not ChatRole.SYSTEM
             ]
-            return QuestionView(pending, fields_of(call), tuple(messages[-BEFORE:]))
+            agents = await host_of(request).agents()
+            return _view(request, agents, pending, tuple(messages[-BEFORE:]))
     return None
 
 
