@@ -145,6 +145,7 @@ def test_a_page_that_no_signature_is_made_on_says_where_one_is(path: str) -> Non
     assert f"<code><bdi>{command} --digest {digest[:12]} --confirm</bdi></code>" in html
     assert 'name="answer"' not in html
     assert 'name="chosen"' not in html
+    assert "that are ticked" not in html
 
 
 def test_a_page_where_nobody_signs_in_says_that_approvers_know_nobody() -> None:

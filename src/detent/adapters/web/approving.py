@@ -32,7 +32,10 @@ class Lack:
 
 def wanted_of(agents: Iterable[HostedAgent], name: str) -> Wanted:
     """What decisions about runs of an agent bring along."""
-    return next((agent.wanted for agent in agents if agent.name == name), "nothing")
+    for agent in agents:
+        if agent.name == name:
+            return agent.wanted
+    return "nothing"
 
 
 def lack_of(request: Request, wanted: Wanted, call: PendingCall) -> Lack | None:
@@ -53,7 +56,7 @@ def lack_of(request: Request, wanted: Wanted, call: PendingCall) -> Lack | None:
         words += ["--token-file", "FILE"]
     words += ["--key-file", "KEY", "--digest", call.digest[:DIGEST_SHOWN], "--confirm"]
     text = (
-        "Its approvers want a signature, which is made where your key is, and not on a page. There "
-        "say --confirm, or --reject, --modify or --respond, of"
+        "Its approvers want a signature, which is made where your key is, and not on a page. To "
+        "confirm it there (or to --reject, --modify or --respond):"
     )
     return Lack(text, shlex.join(words), is_certain=True)

@@ -132,6 +132,11 @@ class QuestionView:
         return self.pending.call
 
     @property
+    def is_barred(self) -> bool:
+        """Whether no answer that is given on a page can count."""
+        return self.lack is not None and self.lack.is_certain
+
+    @property
     def is_short(self) -> bool:
         """Whether what came before can be shown without hiding what can be answered."""
         texts = (message.text or "" for message in self.before)
