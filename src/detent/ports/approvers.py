@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from detent.core.chat.messages import ToolCall
 from detent.core.control.decisions import ToolExecutionDecision
@@ -15,6 +15,9 @@ from detent.core.tools.tool import Tool
 from detent.ports.pending import PendingCall
 
 Identified: TypeAlias = Principal | Refusal | None
+Wanted: TypeAlias = Literal["nothing", "credential", "signature"]
+"""What a decision brings along so that it is known whose it is: "nothing" where nobody asks, what
+its person is known by, or what they have signed where they decide."""
 
 
 class Authenticator(Protocol):
@@ -23,6 +26,9 @@ class Authenticator(Protocol):
     One with a method ``vouches(event: HumanDecided, call: ToolCall, tool: Tool) -> bool`` is asked
     by that each time that a decision counts, also when it is read from a journal: whether it is
     really that of the person whom it names. It must be pure.
+
+    One whose ``wants_signature`` is True takes what a person has signed where they decide, and
+    nothing by which somebody has signed in: a page has no answer for it.
     """
 
     def __call__(
@@ -35,6 +41,13 @@ class Authenticator(Protocol):
 def vouches_of(approvers: Authenticator | None) -> Vouches | None:
     """What decisions are held against; None where nobody asks who decides."""
     return None if approvers is None else _own_vouches(approvers) or _believes
+
+
+def wanted_by(approvers: Authenticator | None) -> Wanted:
+    """What an agent's decisions bring along."""
+    if approvers is None:
+        return "nothing"
+    return "signature" if getattr(approvers, "wants_signature", False) else "credential"
 
 
 def keeps_proofs(approvers: Authenticator) -> bool:

@@ -20,27 +20,26 @@ from detent.core.run.approval import Grant
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import CancelRequested, MessageReceived
 from detent.core.run.run import Run
+from detent.ports.approvers import Wanted
 from detent.ports.chat import Messages, StreamingChunk
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
 from detent.ports.pending import PendingCall
 from detent.ports.results import AgentResult
 
-HostWhy: TypeAlias = (
-    Why
-    | Literal[
-        "unknown_agent",
-        "unknown_run",
-        "other_agent",
-        "full",
-        "shutting_down",
-        "thread_busy",
-        "not_ended",
-        "ended",
-        "unreadable",
-        "invalid",
-    ]
-)
+HostOnly: TypeAlias = Literal[
+    "unknown_agent",
+    "unknown_run",
+    "other_agent",
+    "full",
+    "shutting_down",
+    "thread_busy",
+    "not_ended",
+    "ended",
+    "unreadable",
+    "invalid",
+]
+HostWhy: TypeAlias = Why | HostOnly
 """Why a host does not do what it is asked.
 
 "unknown_agent", "unknown_run": it has none of this name. "other_agent": the run is of an agent that
@@ -231,12 +230,14 @@ class HostedAgent:
         fingerprint: of its rules; another one says that they have changed.
         tools: the names of what its model may call.
         labels: what these may bring along, and those of the agents among them.
+        wanted: what a decision about one of its runs brings along, for its approvers.
     """
 
     name: str
     fingerprint: str
     tools: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    wanted: Wanted = "nothing"
 
 
 class UnknownAgentError(DetentError, LookupError):
@@ -359,8 +360,7 @@ class Host(Protocol):
     ) -> Sequence[StoredRun]:
         """A page of the runs in the store, the one last written to first.
 
-        The arguments are those of `Runs.list`; the next page is that `before` the last run of this
-        one.
+        The arguments are those of `Runs.list`; the next page is that `before` this one's last run.
 
         Raises:
             JournalError: they cannot be read.

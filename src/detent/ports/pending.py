@@ -253,7 +253,15 @@ def _joined(texts: Sequence[str]) -> str:
     return " ".join([*ended, *texts[-1:]])
 
 
+NOBODY_BEGAN = (
+    "Nobody can say yes: whoever began the run may not, and it is not known who did, as it was "
+    "begun without started_by=…."
+)
+
+
 def _people(effect: AskHuman) -> str:
-    """How many people must say yes, and who has, where one is not enough."""
+    """How many people must say yes, and who has, where one is not enough; or that nobody may."""
     wanted, who = effect.ask.approvers.count, ", ".join(effect.votes) or "nobody"
+    if effect.ask.approvers.apart and not effect.started_by:
+        return NOBODY_BEGAN
     return f"{wanted} people must say yes; so far: {who}." if wanted > 1 else ""

@@ -83,7 +83,11 @@ class Leg(Protocol):
 
 
 class Telemetry(Protocol):
-    """Measures the runs of an agent: ``Agent(…, telemetry=…)``."""
+    """Measures the runs of an agent: ``Agent(…, telemetry=…)``.
+
+    One with a method ``flush() -> object``, which may block, is called at the end of a host, to
+    send what it holds.
+    """
 
     def begin(self, drive: Drive) -> Leg:
         """This process begins to drive a run."""

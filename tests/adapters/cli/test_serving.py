@@ -44,6 +44,17 @@ some = [own, agent("second", name="bare")]
 
 def made():
     return agent("made", name="maker")
+
+class Keys:
+    wants_signature = True
+
+    def __call__(self, decision, question):
+        return None
+
+asking = {
+    "by token": agent("x", approvers=lambda said, _: None),
+    "signed": agent("x", approvers=Keys()),
+}
 """
 
 
@@ -106,6 +117,22 @@ def test_a_terminal_is_told_where_to_look(folder: Path) -> None:
         process.terminate()
     (line,) = [line for line in said if "runs pending" in line]
     assert re.search(r"runs pending --host http://127\.0\.0\.1:\d+ --token-file FILE, ", line)
+
+
+@pytest.mark.parametrize("tokens", [[], ["--token-file", "tokens"]], ids=["nobody", "people"])
+def test_approvers_whom_a_page_can_show_nobody_are_warned_of(
+    tokens: list[str], folder: Path
+) -> None:
+    """Before anybody waits for a button that cannot count."""
+    words = ("--journal", "runs.db", "--web", "127.0.0.1:0", *tokens)
+    with serving(f"{folder.name}:asking", *words) as (process, said):
+        process.terminate()
+    warned = [line for line in said if " WARNING " in line]
+    assert ["about 'by token' on the page: its approvers" in line for line in warned] == [
+        *([] if tokens else [True]),
+        False,
+    ]
+    assert "no page can decide about 'signed': its approvers want a signature" in warned[-1]
 
 
 def test_a_page_that_is_open_at_the_end_is_no_error(folder: Path) -> None:
@@ -214,9 +241,9 @@ def test_a_browser_that_was_told_https_is_hinted_at(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (f"Ann {TOKEN}\nBob {TOKEN}\n", "line 2 of tokens has a token that stands above"),
-        (f"\n{TOKEN}\n", "line 2 of tokens is no name and token"),
-        ("Ann short\n", "a token is too short"),
+        (f"Ann {TOKEN}\nBob {TOKEN}\n", "tokens: line 2 has a token that stands above"),
+        (f"\n{TOKEN}\n", "tokens: line 2 is no name and token"),
+        ("Ann short\n", "tokens: a token is too short"),
         ("# nobody\n", "nobody could sign in"),
     ],
 )
@@ -231,7 +258,7 @@ def test_a_file_of_tokens_that_is_none_is_refused(text: str, why: str) -> None:
 def test_a_file_of_tokens_has_a_line_for_each() -> None:
     """The token is the last word."""
     people = people_in(Path("tokens"))
-    assert people.person(TOKEN) == Person("Ann Lee")
+    assert people.person(TOKEN) == Person("Ann Lee", TOKEN)
     assert people.person("another-of-the-same-length") is None
 
 

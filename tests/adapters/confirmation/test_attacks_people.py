@@ -434,6 +434,7 @@ def test_who_has_started_a_run_does_not_say_yes_to_its_calls(started_by: str | N
     bank = Bank(by_token, WithApprovers(AlwaysAskPolicy(), Approvers(apart=True)))
     (call,) = bank.stopped(started_by=started_by)
     assert call.started_by == started_by
+    assert ("it is not known who did" in call.reason) is (started_by is None)
 
     for said in (call.confirm(), call.modify({"amount": 1}), call.respond("paid")):
         refusal = bank.refusal(token("Ada", said))
@@ -443,6 +444,33 @@ def test_who_has_started_a_run_does_not_say_yes_to_its_calls(started_by: str | N
 
     bank.agent().resume("r")
     assert bank.paid == ([5] if started_by else [])
+
+
+@pytest.mark.parametrize("approvers", [by_token, ApproverKeys(KEYS)], ids=["token", "signature"])
+def test_an_answer_to_the_question_of_another_release_is_outdated(approvers: Any) -> None:
+    """Whoever gives it: as nobody is asked by it any more, no approver says whose it is."""
+    bank = Bank(approvers)
+    (call,) = bank.stopped()
+
+    def pay(amount: int) -> str:
+        raise AssertionError("nobody has confirmed this one")
+
+    after = Agent(
+        chat_generator=ScriptedChatGenerator("done"),
+        tools=[create_tool_from_function(pay, description="Pay, and tell.")],
+        journal=bank.journal,
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+        approvers=approvers,
+    )
+    entries = list(bank.journal.read("r"))
+    for said in (call.confirm(), call.reject()):
+        is_signed = isinstance(approvers, ApproverKeys)
+        proven = ADA.sign(said, expires_at=LATER) if is_signed else token("Ada", said)
+        for decision in (proven, said):
+            with pytest.raises(DecisionRefusedError, match="the tool itself has changed") as raised:
+                after.decide("r", decision)
+            assert raised.value.refusal.why == "outdated"
+    assert list(bank.journal.read("r")) == entries
 
 
 def test_a_ui_is_held_to_the_same() -> None:

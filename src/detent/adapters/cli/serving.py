@@ -26,6 +26,7 @@ from detent.adapters.hosts.stored import StoredHost
 from detent.adapters.providers.http.endpoints import without_secrets
 from detent.adapters.system.installation import install_command
 from detent.adapters.system.program import program
+from detent.ports.approvers import wanted_by
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ def serve(
     LOGGER.setLevel(logging.INFO)
     LOGGER.info("begins, with %s", ", ".join(map(repr, sorted(agents))))
     people = None if token_file is None else people_in(token_file)
+    if web is not None:
+        _warn_of_approvers(agents, has_people=people is not None)
     with (
         nullcontext()
         if web is None
@@ -135,6 +138,18 @@ def serve(
     LOGGER.info("has ended")
     if number == signal.SIGINT:
         raise click.exceptions.Exit(INTERRUPTED)
+
+
+def _warn_of_approvers(agents: Mapping[str, Agent[Any, Any]], *, has_people: bool) -> None:
+    """Say of each agent whose approvers will know nobody by what a page can show them."""
+    for name, agent in sorted(agents.items()):
+        wanted = wanted_by(agent.assembly.approvers)
+        if wanted == "signature":
+            text = "no page can decide about %r: its approvers want a signature, as %s makes it"
+            LOGGER.warning(text, name, "detent runs decide --key-file FILE")
+        elif wanted == "credential" and not has_people:
+            text = "nobody can decide about %r on the page: its approvers want to know who does, %s"
+            LOGGER.warning(text, name, "which --token-file FILE lets people show")
 
 
 def _looking_words(app: str, journal: str | None) -> str:
@@ -300,26 +315,17 @@ def journal_of(agents: Mapping[str, Agent[Any, Any]], url: str | None) -> Journa
 
 
 def people_in(path: Path) -> Tokens:
-    """Who may sign in, of a file with a line for each: a name, a space and a token.
+    """Who may sign in, of a file: see `Tokens.read`.
 
     Raises:
-        ClickException: a line is none, or a token can be guessed or is said twice. None is shown.
+        ClickException: it is none. No token is shown.
     """
     from detent.adapters.web.people import Tokens
 
-    names: dict[str, str] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        name, _, token = line.strip().rpartition(" ")
-        if not name or token in names:
-            what = "has a token that stands above" if name else "is no name and token"
-            raise click.UsageError(f"--token-file: line {number} of {path} {what}")
-        names[token] = name.strip()
     try:
-        return Tokens(names)
+        return Tokens.read(path)
     except ValueError as error:
-        raise click.UsageError(f"--token-file {path}: {error}") from error
+        raise click.UsageError(f"--token-file {error}") from error
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from attrs import evolve, field, frozen
 from attrs.validators import deep_mapping, instance_of
@@ -115,6 +115,7 @@ class ApproverKeys:
         validator=deep_mapping(instance_of(str), instance_of(ApproverKey))
     )
     clock: Clock = field(factory=SystemClock, repr=False)
+    wants_signature: ClassVar[bool] = True
 
     def __attrs_post_init__(self) -> None:
         """Raise where two people have one key."""

@@ -84,6 +84,7 @@ class LocalHost(StoredHost):
             await self._driving.halt(self._drain_s)
             await self._looking
             self._looking = None
+            await self._flush()
 
     def hurry(self) -> None:
         """While it closes: wait no longer for what is at work, and cancel it."""

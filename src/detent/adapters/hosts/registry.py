@@ -8,6 +8,7 @@ from typing import Any
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.assembly import AssembledTool, Assembly
 from detent.adapters.hosts.effects.rules import rules_fingerprint
+from detent.ports.approvers import wanted_by
 from detent.ports.chat import labels_of_replies
 from detent.ports.hosting import HostedAgent
 
@@ -20,7 +21,8 @@ def hosted_agents(agents: Mapping[str, Agent[Any, Any]]) -> list[HostedAgent]:
 
 def _hosted(name: str, assembly: Assembly[Any]) -> HostedAgent:
     spec, labels = assembly.current_spec, tuple(sorted({*_labels(assembly)}))
-    return HostedAgent(name, rules_fingerprint(spec), tuple(spec.tools), labels)
+    wanted = wanted_by(assembly.approvers)
+    return HostedAgent(name, rules_fingerprint(spec), tuple(spec.tools), labels, wanted)
 
 
 def _labels(assembly: Assembly[Any]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from detent.adapters.hosts.registry import hosted_agents
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
+from detent.adapters.telemetry.flushing import flush
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
 from detent.core.run.events import MessageReceived
@@ -160,6 +161,10 @@ class StoredHost(ABC):
 
         Afterwards runs can still be read.
         """
+
+    async def _flush(self) -> None:
+        """Have what was measured of the runs sent, at the end of `close`."""
+        await flush(agent.assembly.telemetry for agent in self._agents.values())
 
     @abstractmethod
     def hurry(self) -> None:

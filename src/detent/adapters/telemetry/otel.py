@@ -57,8 +57,22 @@ class OpenTelemetry:
 
         self._tracer = trace.get_tracer(NAME, tracer_provider=tracer_provider)
         self._instruments = Instruments(metrics.get_meter(NAME, meter_provider=meter_provider))
+        self._providers = (tracer_provider, meter_provider)
         self._has_contents = are_wanted() if contents is None else contents
         self._redact = redact
+
+    def flush(self) -> None:
+        """Have the SDK send what it holds, and wait for that. A host does so when it closes."""
+        from opentelemetry import metrics, trace
+
+        traces, meters = self._providers
+        for provider in (
+            traces or trace.get_tracer_provider(),
+            meters or metrics.get_meter_provider(),
+        ):
+            force_flush = getattr(provider, "force_flush", None)  # the API alone holds nothing
+            if force_flush is not None:
+                force_flush()
 
     def begin(self, drive: Drive) -> TracedLeg:
         """As the port says."""

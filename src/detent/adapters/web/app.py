@@ -10,7 +10,6 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -21,12 +20,19 @@ from detent.adapters.hosts.stored import opened
 from detent.adapters.web import decided, inbox, live, moments, overview, runs
 from detent.adapters.web.api.routes import api_routes, probe
 from detent.adapters.web.people import SESSION_S, Person, SignIn, Tokens
-from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, not_local
+from detent.adapters.web.protection import (
+    LOCAL_NAMES,
+    Headers,
+    NamedHosts,
+    forgery,
+    not_local,
+)
 from detent.adapters.web.rendering import base_of, page
 from detent.ports.hosting import Host
 from detent.ports.journal import JournalError
 
 Page = Callable[[Request], Awaitable[Response]]
+HEALTH = "/health"
 FORM_BYTES, FORM_FIELDS = 1_000_000, 2_000
 """How large a form may be."""
 
@@ -49,7 +55,7 @@ def web_app(
         secret: what sessions are signed with; without it one is drawn, and sessions end with the
             process. Several processes need the same.
         allowed_hosts: the names that this app answers to; without them any, but for an app without
-            `sign_in`.
+            `sign_in`. Where people sign in, ``/health`` answers to any, as a probe asks a number.
         https_only: whether the session's cookie is only sent over HTTPS.
     """
     names = allowed_hosts or (["*"] if sign_in else LOCAL_NAMES)
@@ -59,7 +65,7 @@ def web_app(
         lifespan=lambda app: opened(host),
         middleware=[
             Middleware(Headers),
-            Middleware(TrustedHostMiddleware, allowed_hosts=list(names), www_redirect=False),
+            Middleware(NamedHosts, names=list(names), probe=HEALTH if sign_in else None),
             Middleware(
                 SessionMiddleware,
                 secret_key=secret or secrets.token_urlsafe(),
@@ -71,6 +77,7 @@ def web_app(
         ],
     )
     app.state.host, app.state.overview = host, overview.Overview()
+    app.state.sign_in = sign_in
     return app
 
 
@@ -115,7 +122,7 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
             for path, handler in CHANGING.items()
         ),
     ]
-    routes += [Route("/health", probe(sign_in)), *api_routes(sign_in)]
+    routes += [Route(HEALTH, probe(sign_in)), *api_routes(sign_in)]
     if isinstance(sign_in, Tokens):
         routes += [
             Route("/sign-in", _sign_in_page, methods=["GET"]),

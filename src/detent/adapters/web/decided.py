@@ -15,7 +15,7 @@ from detent.adapters.web.arguments import Change, changes
 from detent.adapters.web.finding import entries_of, host_of
 from detent.adapters.web.rendering import base_of, page_beside
 from detent.core.chat.messages import ToolCall
-from detent.core.errors import StoredDataError
+from detent.core.errors import DetentError, StoredDataError
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.tools.masking import masked
 from detent.ports.hosting import Host, HostedRun, UnknownAgentError
@@ -128,6 +128,16 @@ async def _values(request: Request) -> dict[str, Any]:
 def _is_other(call: PendingCall, named: list[str]) -> bool:
     """Whether it is not one of those that were just decided: some wait for another person."""
     return f"{call.digest}:{call.run_id}" not in named
+
+
+async def decider_of(host: Host, run_id: str, digest: str) -> str | None:
+    """By whom it was said what was last said about a call; None where nobody can tell."""
+    try:
+        entries = await entries_of(host, (await host.run(run_id)).listed)
+    except DetentError:  # it is accepted: nothing that fails now makes it undone
+        return None
+    events = [event for entry in entries for event in _about(entry, digest)]
+    return events[-1].get("by") if events else None
 
 
 async def _decision_about(host: Host, run_id: str, digest: str) -> DecisionView | None:

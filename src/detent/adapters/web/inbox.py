@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.adapters.web.approving import Lack, lack_of, wanted_of
 from detent.adapters.web.arguments import (
     Change,
     FormError,
@@ -27,7 +28,14 @@ from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.approval import SCOPES, Scope
-from detent.ports.hosting import Accepted, Host, HostRefusal, PendingQuestion, UnknownAgentError
+from detent.ports.hosting import (
+    Accepted,
+    Host,
+    HostedAgent,
+    HostRefusal,
+    PendingQuestion,
+    UnknownAgentError,
+)
 from detent.ports.journal import RunNotFoundError
 from detent.ports.pending import PendingCall, describe_outdated
 
@@ -65,7 +73,8 @@ async def _questions(request: Request) -> dict[str, Any]:
     more = found[-1].cursor if len(runs) == RUNS else None
     # RULE: what comes while the page is open stands below: no question takes the place of another
     in_order = sorted(found, key=lambda one: one.cursor)
-    questions = await in_a_thread(lambda: [*map(_with_fields, in_order)])
+    agents = await host_of(request).agents()
+    questions = await in_a_thread(lambda: [_view(request, agents, one) for one in in_order])
     held = [] if cursor_in(request) else await _held(host_of(request), agent, runs)
     mark = marked(found)
     return {"questions": questions, "held": held, "more": more, "agent": agent, "mark": mark}
@@ -118,11 +127,17 @@ class QuestionView:
     pending: PendingQuestion
     fields: tuple[Any, ...] = ()
     before: tuple[ChatMessage, ...] = ()
+    lack: Lack | None = None
 
     @property
     def call(self) -> PendingCall:
         """The call that waits."""
         return self.pending.call
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether no answer that is given on a page can count."""
+        return self.lack is not None and self.lack.is_certain
 
     @property
     def is_short(self) -> bool:
@@ -145,8 +160,14 @@ class QuestionView:
         return changes({**call.former, **call.former_state}, {**call.arguments, **call.state})
 
 
-def _with_fields(question: PendingQuestion) -> QuestionView:
-    return QuestionView(question, fields_of(question.call))
+def _view(
+    request: Request,
+    agents: Iterable[HostedAgent],
+    question: PendingQuestion,
+    before: tuple[ChatMessage, ...] = (),
+) -> QuestionView:
+    lack = lack_of(request, wanted_of(agents, question.agent), question.call)
+    return QuestionView(question, fields_of(question.call), before, lack)
 
 
 async def question(request: Request) -> Response:
@@ -170,8 +191,8 @@ async def _find(request: Request, run_id: str, digest: str) -> QuestionView | No
             messages = [
                 message for message in hosted.run.messages if message.role is not ChatRole.SYSTEM
             ]
-            fields = await in_a_thread(partial(fields_of, call))
-            return QuestionView(pending, fields, tuple(messages[-BEFORE:]))
+            agents, before = await host_of(request).agents(), tuple(messages[-BEFORE:])
+            return await in_a_thread(partial(_view, request, agents, pending, before))
     return None
 
 

@@ -6,7 +6,9 @@ import hmac
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
-from typing import Any, TypeAlias
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, TypeAlias
 
 from attrs import field, frozen
 from attrs.validators import min_len
@@ -42,6 +44,9 @@ SignIn: TypeAlias = Callable[[Request], Awaitable[Person | None]]
 class Tokens:
     """People who sign in by a secret of their own: its holder is whom it names.
 
+    RULE: the token goes with each decision as its credential, found here by whoever has signed in.
+    An agent's `approvers` judge it by themselves, and no request can name somebody else.
+
     Attributes:
         names: the name of each person, by their token: at least 16 characters, e.g. of
             ``secrets.token_urlsafe()``.
@@ -62,14 +67,39 @@ class Tokens:
                 f"a token is too short: it needs {SHORTEST} characters, of secrets.token_urlsafe()"
             )
 
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Self:
+        """Those in a file, as `detent serve --token-file` has it.
+
+        It has a line for each, with a name, a space and a token; one that begins with # says
+        nothing.
+
+        Raises:
+            ValueError: a line is none, a token is said twice, or can be guessed. None is shown.
+            OSError: the file cannot be read.
+        """
+        names: dict[str, str] = {}
+        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            name, _, token = line.strip().rpartition(" ")
+            if not name or token in names:
+                what = "has a token that stands above" if name else "is no name and token"
+                raise ValueError(f"{path}: line {number} {what}")
+            names[token] = name.strip()
+        try:
+            return cls(names)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
     def person(self, token: str) -> Person | None:
         """Whose token it is. All are compared, so that the time that it takes says nothing."""
         found = [
-            name
+            Person(name, known)
             for known, name in self.names.items()
             if hmac.compare_digest(known.encode(), token.encode())
         ]
-        return Person(found[0]) if found else None
+        return found[0] if found else None
 
     def begin(self, session: dict[str, Any], token: str) -> Person | None:
         """Sign somebody in by their token; None is nobody, and changes nothing.
@@ -92,8 +122,10 @@ class Tokens:
         name, since, mark = (session.get(key) for key in (NAME, SINCE, MARK))
         if not isinstance(since, int | float) or time.time() - since >= SESSION_S:
             return None
-        known = {(_mark_of(token), name) for token, name in self.names.items()}
-        return Person(str(name)) if (mark, name) in known else None
+        for token, known in self.names.items():
+            if (_mark_of(token), known) == (mark, name):
+                return Person(known, token)
+        return None
 
 
 def _mark_of(token: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any
 
 from starlette.datastructures import MutableHeaders
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,6 +49,24 @@ class Headers:
             await send(message)
 
         await self.app(scope, receive, protected if scope["type"] == "http" else send)
+
+
+class NamedHosts:
+    """Answers requests to these names alone, but for a probe, which asks an address by its number.
+
+    RULE: a probe is told whether this is ready, and nothing else, so that no page of another site
+    learns anything by a name that it has point here.
+    """
+
+    def __init__(self, app: ASGIApp, names: Sequence[str], probe: str | None) -> None:
+        self._app, self._probe = app, probe
+        self._named = TrustedHostMiddleware(app, allowed_hosts=names, www_redirect=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Of ASGI."""
+        path = str(scope.get("path", "")).removeprefix(str(scope.get("root_path", "")))
+        app = self._app if path == self._probe else self._named
+        await app(scope, receive, send)
 
 
 def form_token(request: Request) -> str:

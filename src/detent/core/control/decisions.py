@@ -142,7 +142,13 @@ def match_decision(
     digest = str(getattr(slot.status, "digest", "")) if digest is None else digest
     answer = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)
     event = HumanDecided(slot.ref, digest, answer, who.name if who else decision.by, at, who)
-    if (fault := refusal(agent, inner, event) or _mismatch(agent, inner, slot, answer)) is not None:
+    fault = refusal(agent, inner, event)
+    # RULE: by a question that fits no longer nobody is asked, and no approver says whose answer it
+    # is: that it is outdated helps whoever gives it, and that nobody knows them is not true
+    is_unknown = fault is not None and fault.why == "unauthenticated"
+    if fault is None or is_unknown:
+        fault = _mismatch(agent, inner, slot, answer, is_unknown=is_unknown) or fault
+    if fault is not None:
         return Failure(_with_way(fault, slot, decision))
     return Success(wrap_event(path, event))
 
@@ -157,10 +163,12 @@ def _with_way(fault: Refusal, slot: Slot, decision: ToolExecutionDecision) -> Re
     return evolve(fault, text=f"{fault.text}; {way}")
 
 
-def _mismatch(spec: AgentSpec[Any], run: Run[Any], slot: Slot, answer: Decision) -> Refusal | None:
-    """Why a yes is about something else than what would run. A no always counts."""
+def _mismatch(
+    spec: AgentSpec[Any], run: Run[Any], slot: Slot, answer: Decision, *, is_unknown: bool
+) -> Refusal | None:
+    """Why a yes is about something else than what would run. A no of somebody known counts."""
     now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
-    if isinstance(answer, Rejected) or not is_unfit(spec, run, slot, now):
+    if (isinstance(answer, Rejected) and not is_unknown) or not is_unfit(spec, run, slot, now):
         return None
     status = slot.status
     changes = status.binding.changes(now) if isinstance(status, AwaitingDecision) else []

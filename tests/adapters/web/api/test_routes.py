@@ -9,7 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.routing import Mount
 
 from detent.hosts import Host
 from detent.ports.journal import Entry
@@ -173,6 +175,26 @@ def test_an_app_around_says_who_it_is() -> None:
         return [nobody.status_code, (await confirmed(client)).json()["by"]]
 
     assert visited(visit, sign_in=who) == [401, "eve"]
+
+
+@pytest.mark.parametrize("root", ["", "/desk"], ids=["served", "mounted"])
+def test_a_probe_is_answered_whatever_it_calls_this_host(root: str) -> None:
+    """It asks for the number of a container; whoever asks for more says a name that is allowed."""
+    tokens = Tokens({TOKEN: "ann"})
+
+    async def going() -> list[tuple[int, str]]:
+        async with hosted([], clerk=ANN) as host:
+            app = web_app(host, sign_in=tokens, allowed_hosts=["desk.example"])
+            served = Starlette(routes=[Mount(root, app)]) if root else app
+            async with visitor(served) as client:
+                headers = {"host": "10.0.0.7:8000", "authorization": f"Bearer {TOKEN}"}
+                paths = ("/health", "/api/health", "/api/runs", "/", "/x/health")
+                found = [await client.get(root + path, headers=headers) for path in paths]
+                return [(one.status_code, one.text) for one in found]
+
+    probe, *others = asyncio.run(going())
+    assert probe == (200, '{"is_ready": true}')
+    assert others == [(400, "Invalid host header")] * 4
 
 
 def test_without_sign_in_only_this_machine_is_answered() -> None:

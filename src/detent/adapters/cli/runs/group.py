@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from detent.adapters.cli.endings import CodedGroup
+from detent.adapters.cli.runs.deciding import decide
 from detent.adapters.cli.runs.granting import grants, revoke
 from detent.adapters.cli.runs.keeping import backup, clean, export, verify
 from detent.adapters.cli.runs.looking import list_runs, pending, show
-from detent.adapters.cli.runs.steering import cancel, decide, resume, send
+from detent.adapters.cli.runs.steering import cancel, resume, send
 from detent.adapters.cli.runs.trying import diff, fork, replay
 from detent.adapters.cli.runs.watching import watch
 

@@ -39,3 +39,8 @@ def runs_command(*words: str) -> str:
     A bare `detent` is found only where the PATH has it, and a program of its own venv has it not.
     """
     return shlex.join([*program(), "runs", *words]) + place_words()
+
+
+def resume_command(run_id: str) -> str:
+    """What goes on with a run, as it can be pasted."""
+    return runs_command("resume", run_id)

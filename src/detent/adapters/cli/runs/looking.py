@@ -30,6 +30,7 @@ from detent.adapters.cli.runs.printing import (
     say,
     table,
 )
+from detent.adapters.cli.runs.proving import words_to_prove
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import (
     engine_that_has,
@@ -46,12 +47,18 @@ from detent.adapters.stories.story import story_of
 from detent.adapters.system.program import program
 from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
+from detent.ports.approvers import wanted_by
 from detent.ports.journal import Journal
 from detent.ports.listing import STATUSES, RunQuery, StoredRun
 from detent.ports.pending import OutdatedQuestionError, PendingCall, describe_outdated
 
 NOBODY = "somebody to resume it"
 """What a run waits for whose process has ended in the middle of it."""
+UNKNOWN_HERE = (
+    "Its approvers want to know who decides, which nobody can show there: have people sign in, by "
+    "detent serve --token-file FILE, or decide where the store is, with --credential-file FILE."
+)
+"""Over a host to which nobody says who they are."""
 DIGEST_SHOWN = 12
 """The characters of a digest that a decision names."""
 VIEWS = ("tree", "timeline", "cost", "entries")
@@ -182,7 +189,8 @@ def _way_to_go_on(run: StoredRun) -> str:
 
 def _of_host(question: dict[str, Any]) -> dict[str, Any]:
     """A question of a host, as plain values."""
-    return {**question["call"], "agent": question["agent"], "asked_at": question["cursor"][0]}
+    told = {"agent": question["agent"], "wanted": question.get("wanted", "nothing")}
+    return {**question["call"], **told, "asked_at": question["cursor"][0]}
 
 
 def _put_pending(
@@ -205,8 +213,11 @@ def _put_pending(
         run_id = found[0]["run_id"]
         ways = "--confirm, or --reject, --modify JSON, --respond TEXT"
         if digest := found[0].get("digest"):
-            seen = f"--digest {digest[:DIGEST_SHOWN]}"
+            wanted, is_host = found[0]["wanted"], isinstance(store, RemoteHost)
+            seen = f"--digest {digest[:DIGEST_SHOWN]}{words_to_prove(wanted, is_host=is_host)}"
             say(f"To decide: {runs_command('decide', run_id)} {seen} {ways}")
+            if wanted == "credential" and isinstance(store, RemoteHost) and not store.has_token:
+                say(UNKNOWN_HERE)
         else:
             command = f"{runs_command('pending', run_id)} --app module:name"
             say(f"To decide, its agent's code is needed: {command} shows all that is asked")
@@ -248,12 +259,15 @@ def _way_to_ask_anew(run_id: str, store: Journal) -> str:
 def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any]]:
     """The calls of a run that wait, as plain values."""
     if isinstance(store, RemoteHost):
-        agent = store.agent_of(run_id)
-        return [{**pending.to_dict(), "agent": agent} for pending in store.waiting(run_id).calls]
+        told = {"agent": store.agent_of(run_id)}
+        waiting = store.waiting(run_id)
+        told["wanted"] = waiting.wanted
+        return [{**pending.to_dict(), **told} for pending in waiting.calls]
     story = required_story(store, run_id)
     if app is not None:
-        calls = agent_for(app, story.agent, store, "look into").pending(run_id)
-        return [{**pending.to_dict(), "agent": story.agent} for pending in calls]
+        agent = agent_for(app, story.agent, store, "look into")
+        told = {"agent": story.agent, "wanted": wanted_by(agent.assembly.approvers)}
+        return [{**pending.to_dict(), **told} for pending in agent.pending(run_id)]
     return [
         {
             "run_id": run_id,

@@ -21,6 +21,7 @@ from attrs import asdict, frozen
 from detent.adapters.cli.endings import FAILED, NOT_FOUND, REFUSED, ending
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.machine.binding import OutdatedQuestion
+from detent.ports.approvers import Wanted
 from detent.ports.journal import Checkpoint, Entry, RunNotFoundError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 from detent.ports.pending import OutdatedQuestionError, PendingCall
@@ -42,10 +43,11 @@ TRIES = 20
 
 @frozen
 class Waiting:
-    """The calls of a run that wait, and the names of its agent's tools."""
+    """The calls of a run that wait, the names of its agent's tools, and what its approvers want."""
 
     calls: tuple[PendingCall, ...]
     tools: frozenset[str]
+    wanted: Wanted = "nothing"
 
 
 class RemoteHost:
@@ -68,6 +70,11 @@ class RemoteHost:
             text = f"--host: http:// would show your token to whoever listens on the way to {url}"
             raise click.UsageError(f"{text}: use https://, or a tunnel to this machine")
         self._url, self._token = url.rstrip("/"), token
+
+    @property
+    def has_token(self) -> bool:
+        """Whether it is said who asks."""
+        return self._token is not None
 
     def __repr__(self) -> str:
         return f"the host at {self._url}"  # as messages name a store
@@ -117,7 +124,8 @@ class RemoteHost:
         ]
         if outdated and not calls:
             raise OutdatedQuestionError(run_id, outdated)
-        return Waiting(calls, frozenset(found["tools"]).union(call.tool_name for call in calls))
+        tools = frozenset(found["tools"]).union(call.tool_name for call in calls)
+        return Waiting(calls, tools, found.get("wanted", "nothing"))  # an older host does not say
 
     def agent_of(self, run_id: str) -> str:
         """The name of the agent whose run it is. Raises RunNotFoundError."""

@@ -187,6 +187,7 @@ class EngineHost(StoredHost):
         if self._looking is not None:
             await self._looking
         await (self._disconnect() if self._mode == "legs" else self._effects.disconnect())
+        await self._flush()
 
     def hurry(self) -> None:
         """While it closes: wait no longer for what is at work, and cancel it."""

@@ -32,6 +32,8 @@ from detent.adapters.web.api.requests import (
     said_in_json,
     whole,
 )
+from detent.adapters.web.approving import wanted_of
+from detent.adapters.web.decided import decider_of
 from detent.adapters.web.finding import entries_of, host_of, plain_entries, plain_entry, secret_in
 from detent.adapters.web.live import event, stream, with_pauses
 from detent.adapters.web.people import Person, SignIn
@@ -39,8 +41,9 @@ from detent.adapters.web.rendering import json_response
 from detent.adapters.web.shown import secret_names
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.decisions import ToolExecutionDecision
-from detent.core.errors import StoredDataError
+from detent.core.errors import DetentError, StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
+from detent.ports.approvers import Wanted
 from detent.ports.hosting import Accepted, Host, HostRefusal, Revoke
 from detent.ports.journal import Entry, RunNotFoundError
 
@@ -135,21 +138,27 @@ async def pending(request: Request) -> Response:
     query = query_of(request, "agent", "thread_id", *PAGING)
     found = await host_of(request).pending(**page_of(query))
     following = found[-1].cursor if found else None
-    return await in_a_thread(
-        lambda: json_response({"pending": [one.to_dict() for one in found], "next": following})
-    )
+    agents = await host_of(request).agents()
+
+    def whole_answer() -> Response:
+        asked = [{**one.to_dict(), "wanted": wanted_of(agents, one.agent)} for one in found]
+        return json_response({"pending": asked, "next": following})
+
+    return await in_a_thread(whole_answer)
 
 
 async def run(request: Request) -> Response:
     """A run: what a list says of it, and which calls wait."""
     host = host_of(request)
     hosted = await host.run(request.path_params["run_id"])
-    of = [agent.tools for agent in await host.agents() if agent.name == hosted.listed.agent]
+    agents = await host.agents()
+    of = [agent.tools for agent in agents if agent.name == hosted.listed.agent]
     content = {
         "run": asdict(hosted.listed),
         "outdated": [asdict(one) for one in hosted.outdated],
         "grants": [grant.to_dict() for grant in hosted.grants],
         "tools": [*of[0]] if of else [],
+        "wanted": wanted_of(agents, hosted.listed.agent),
     }
 
     def whole_answer() -> Response:
@@ -218,11 +227,17 @@ async def begin(request: Request) -> Response:
 
 
 async def decide(request: Request) -> Response:
-    """Decide about a call: `decision` is a `ToolExecutionDecision`, with the digest of the call."""
+    """Decide about a call: `decision` is a `ToolExecutionDecision`, with the digest of the call.
+
+    RULE: who decides is whose request it is. A signature it may bring along, which proves nothing
+    but that this person has made this decision.
+    """
     run_id, data = members_of(request, run_id=str, decision=dict)
     person: Person = request.state.person
+    host = host_of(request)
+    wanted = await _wanted(host, run_id)
     for name in ("by", "credential"):
-        if data.get(name) is not None:
+        if data.get(name) is not None and (name, wanted) != ("credential", "signature"):
             raise ApiError(422, "invalid", f"{name}: who decides is whose request it is")
     try:
         decision = ToolExecutionDecision.from_dict(data)
@@ -230,9 +245,21 @@ async def decide(request: Request) -> Response:
         raise ApiError(422, "invalid", str(error)) from None
     if decision.digest is None:
         raise ApiError(422, "invalid", "digest: expected that of the call, as it was shown")
-    whose = evolve(decision, by=person.name, credential=person.credential)
-    done = await host_of(request).send(run_id, whose)
-    return _outcome(done, by=person.name)
+    proof = decision.credential if wanted == "signature" else person.credential
+    done = await host.send(run_id, evolve(decision, by=person.name, credential=proof))
+    known = None if wanted == "nothing" else await decider_of(host, run_id, decision.digest)
+    return _outcome(done, by=known or person.name)
+
+
+async def _wanted(host: Host, run_id: str) -> Wanted:
+    """What a decision about a run brings along; whatever is wrong with it, `send` says."""
+    agents = await host.agents()
+    if all(agent.wanted == "nothing" for agent in agents):
+        return "nothing"
+    try:
+        return wanted_of(agents, (await host.run(run_id)).listed.agent)
+    except DetentError:
+        return "nothing"
 
 
 async def cancel(request: Request) -> Response:
