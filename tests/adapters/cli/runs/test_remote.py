@@ -15,7 +15,7 @@ import pytest
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.hosts import Accepted
 from detent.web import Tokens
-from tests.adapters.cli.runs.clerks import HOSTILE, OWN, call, document
+from tests.adapters.cli.runs.clerks import OWN, call, document
 from tests.adapters.web.browsers import ANN, Site
 
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
@@ -215,11 +215,11 @@ def test_https_that_is_typed_for_http_is_told(site: Site) -> None:
 
 def test_an_id_is_an_id_whatever_stands_in_it(site: Site) -> None:
     """It is no path, and steers no terminal."""
-    run_id = f"a/b?c#{HOSTILE}"
+    run_id = "a/b?c#\u202e<b>"
     begin = site.host.start("one", "Pay!", run_id=run_id)
     assert isinstance(asyncio.run_coroutine_threadsafe(begin, site.loop).result(30), Accepted)
     site.wait_for(run_id)
     for words in (["show", run_id], ["watch", "a/b"], ["list"]):
         told = call(*words).output
-        assert "\x1b" not in told
+        assert "\u202e" not in told
         assert "a/b?c#" in told
