@@ -26,6 +26,7 @@ from detent.ports.clock import Clock
 from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, UnknownAgentError, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
 from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
+from detent.ports.names import name_fault
 from detent.ports.pending import pending
 from detent.ports.results import AgentResult
 
@@ -41,14 +42,6 @@ ASKED_RUNS = 1000
 async def asked(call: Callable[[], T]) -> T:
     """What a store says, from a thread."""
     return await asyncio.wrap_future(in_another_thread(call))
-
-
-def is_text(name: str) -> bool:
-    """Whether a name can be written down: half a character, which JSON can name, cannot."""
-    try:
-        return bool(name.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def nobody_asks(run: StoredRun) -> None:
@@ -90,7 +83,7 @@ class Reading:
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
-        if not is_text(run_id):  # half a character, which no store can look for
+        if name_fault("run_id", run_id):  # no store need be able to look for it
             return None
         return next(iter(await self.runs(RunQuery(run_id=run_id))), None)
 
@@ -105,7 +98,7 @@ class Reading:
 
     async def runs(self, query: RunQuery) -> Sequence[StoredRun]:
         """A page of the list."""
-        return await asked(partial(self.journal.runs, query))
+        return await asked(partial(self.journal.runs, query)) if query.is_possible else ()
 
     async def run(self, run_id: str, length: int | None = None) -> HostedRun:
         """As the port says."""
@@ -156,7 +149,7 @@ class Reading:
 
     async def pending(self, query: RunQuery) -> Sequence[PendingQuestion]:
         """As the port says."""
-        return await asked(partial(self._pending, query))
+        return await asked(partial(self._pending, query)) if query.is_possible else ()
 
     def _pending(self, query: RunQuery) -> list[PendingQuestion]:
         found: list[PendingQuestion] = []

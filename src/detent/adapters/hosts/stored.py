@@ -18,12 +18,12 @@ from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
-from detent.adapters.hosts.reading import AskingAnew, Reading, asked, is_text
+from detent.adapters.hosts.reading import AskingAnew, Reading, asked
 from detent.adapters.hosts.registry import hosted_agents
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
-from detent.core.chat.messages import ChatMessage
+from detent.core.chat.messages import ChatMessage, TextContent
 from detent.core.errors import DetentError
 from detent.core.run.events import MessageReceived
 from detent.ports.chance import Chance
@@ -42,6 +42,7 @@ from detent.ports.hosting import (
 )
 from detent.ports.journal import Journal, JournalUnavailableError
 from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
+from detent.ports.names import name_fault
 from detent.ports.results import AgentResult
 
 NOT_HEARD = HostRefusal("ended", "it has ended")
@@ -180,10 +181,11 @@ class StoredHost(ABC):
         started_by: str | None = None,
     ) -> Accepted | HostRefusal:
         """As the port says."""
+        for what, given in (("run_id", run_id), ("thread_id", thread_id)):
+            if given is not None and (fault := name_fault(what, given)):
+                return HostRefusal("invalid", fault)
         name = self._chance.new_id() if run_id is None else run_id
         new = StoredRun(name, 0, "running", self._clock.now(), agent, thread_id or "")
-        if thread_id == "" or not (isinstance(name, str) and is_text(name)):
-            return HostRefusal("invalid", "run_id and thread_id are names, or are left out")
         return await self._starting.start(NewRun(new, messages, state, None, started_by))
 
     async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
@@ -200,6 +202,8 @@ class StoredHost(ABC):
                 said = MessageReceived(said)
             except ValueError as error:
                 return HostRefusal("invalid", str(error))
+        if isinstance(said, MessageReceived) and _says_nothing(said.message):
+            return HostRefusal("invalid", "the message is an empty text; say something")
         came: Accepted | HostRefusal = NOT_HEARD
         if run.status not in ENDED or not isinstance(said, MessageReceived):
             came = await self._say(run, said, People(self._legs[run.agent].assembly))
@@ -269,6 +273,10 @@ class StoredHost(ABC):
     async def agents(self) -> Sequence[HostedAgent]:
         """As the port says."""
         return await asked(partial(hosted_agents, self._agents))
+
+
+def _says_nothing(message: ChatMessage) -> bool:
+    return all(part == TextContent("") for part in message.content)
 
 
 @asynccontextmanager
