@@ -119,4 +119,6 @@ def run_id_in(path: Path) -> str | None:
         match json_of(line) if checksum_of(line) else None:
             case {"run_id": str(run_id)} if stem_of(run_id) == path.stem:
                 return run_id
+            case _:
+                return None
     return None
