@@ -271,8 +271,8 @@ class Host(Protocol):
         Args:
             agent: the name of one of the host's agents.
             messages: what the user says, or the conversation so far.
-            run_id: what the run is called, with no control characters. One that is there already,
-                of this agent, is that run: nothing is begun. Without it, it gets a new one.
+            run_id: what the run is called, by `new_name_fault`. One that is there, of this agent,
+                is that run: nothing is begun, whatever else is said. Without it, it gets a new one.
             thread_id: the conversation that the run belongs to: it goes on where the thread's last
                 run has ended.
             state: initial values of state keys.

@@ -172,7 +172,10 @@ _WAY_OUT = (
 
 
 class Journal(Protocol):
-    """Keeps the entries of runs. Any thread may call it, and many processes may share a store."""
+    """Keeps the entries of runs. Any thread may call it, and many processes may share a store.
+
+    It holds each run and each conversation whose name fits `name_fault`.
+    """
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 from detent.core.values.checks import meant
+from detent.ports.names import is_storable
 
 Cursor: TypeAlias = tuple[float, str]
 """Where a run stands in a list: its time and its id. A list gives the greatest first."""
@@ -131,6 +132,12 @@ class RunQuery:
     limit: int | None = field(default=None, validator=_is_limit)
     run_id: str | None = None
     label: str | None = None
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there can be such runs: a text that no store can keep is in none of them."""
+        texts = (self.agent, self.thread_id, self.run_id, self.label)
+        return all(text is None or is_storable(text) for text in texts)
 
     def fits(self, run: StoredRun) -> bool:
         """Whether the run is one of these, on whatever page."""

@@ -366,7 +366,10 @@ def test_a_thread_needs_a_journal_that_finds_it(run: Runner) -> None:
 @pytest.mark.parametrize("thread_id", ["", 7])
 def test_a_thread_has_a_name(thread_id: object, run: Runner) -> None:
     """Any text but none."""
-    with pytest.raises(ValueError, match="thread_id is the name of a conversation, got"):
+    with pytest.raises(
+        ValueError,
+        match="thread_id is a text of 1 to 255 characters that every store can keep, got",
+    ):
         run(thread_agent(MemoryJournal(), "one"), "first?", thread_id=thread_id)
 
 
@@ -477,7 +480,7 @@ def test_of_two_who_begin_a_run_of_a_thread_at_once_one_does(tmp_path: Path) -> 
     [
         ("", ValueError, "without a character"),
         ("a\ud800", ValueError, "with half of a character"),
-        (7, TypeError, "run_id must be a text, got 7"),
+        (7, TypeError, "run_id is a text of 1 to 255 characters that every store can keep, got 7"),
     ],
 )
 def test_a_run_is_called_what_every_store_can_keep(

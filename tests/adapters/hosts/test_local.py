@@ -916,3 +916,39 @@ def test_what_is_no_name_is_no_run(name: str, tmp_path: Path) -> None:
             return [one.why for one in said if isinstance(one, HostRefusal)]
 
     assert asyncio.run(main()) == ["invalid", "invalid", "unknown_run"]
+
+
+def test_a_key_is_had_at_once() -> None:
+    """By a coroutine function each run had a key of its own, and `per_key` limited nothing."""
+
+    async def key_of(run: StoredRun) -> str:
+        return run.agent
+
+    class Keys:
+        async def __call__(self, run: StoredRun) -> str:
+            return run.agent
+
+    told: Any
+    for told in (key_of, Keys(), "key"):
+        with pytest.raises(TypeError, match="key_of gives its key at once"):
+            LocalHost(host_agents(), MemoryJournal(), key_of=told)
+
+
+def test_runs_behind_each_other_are_called_after_the_first(journal: Journal) -> None:
+    """Each by a digest in place of the last one's, so that their names grow no longer."""
+
+    async def main() -> list[str]:
+        async with LocalHost(host_agents(), journal) as host:
+            names = ["order-7" + "x" * 248]
+            await host.start("echo", "one", run_id=names[0])
+            for _ in range(3):
+                await host.result(names[-1])
+                begun = await host.send(names[-1], ChatMessage.from_user("more"))
+                assert isinstance(begun, Accepted)
+                names.append(begun.run_id)
+            assert (await host.result(names[-1])).text == "more (4)"
+            return names
+
+    names = asyncio.run(main())
+    assert len({*names}) == 4
+    assert {(len(name), name[:238]) for name in names} == {(255, names[0][:238])}

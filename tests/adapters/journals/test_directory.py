@@ -28,6 +28,7 @@ from detent.adapters.journals.directory import (
     _Place,
     _require_all,
 )
+from detent.adapters.journals.directory_folder import MARK
 from detent.adapters.journals.lines import last_line, line_of
 from detent.ports.journal import (
     Checkpoint,
@@ -431,10 +432,10 @@ def test_nothing_is_written_to_a_run_that_is_being_deleted(round_: int, tmp_path
 
     assert late is None or isinstance(late, JournalConflictError)
     assert deleted is None
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == [MARK]
     with pytest.raises(JournalConflictError, match="has 0 entries, not 4"):
         journal.append("a", entries(4, 1))
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == [MARK]
 
 
 @pytest.mark.parametrize("round_", range(20))

@@ -13,6 +13,7 @@ from attrs import evolve
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import at_once
 from detent.adapters.journals.directory_claims import DirectoryClaims
+from detent.adapters.journals.directory_folder import Folder
 from detent.adapters.journals.memory import MemoryClaims
 from detent.adapters.system.clocks import ManualClock, SystemClock
 from detent.adapters.system.processes import DIFFERING_S, LateOwners, this_process
@@ -173,7 +174,7 @@ def test_a_clock_that_was_set_takes_no_run_from_who_lives(
 ) -> None:
     """To a process whose clock is ahead every claim seems over; that of one that is gone is."""
     owner, process = other
-    claims = DirectoryClaims(tmp_path)
+    claims = DirectoryClaims(Folder.opened(tmp_path))
     claims.keep(owner)
     assert claims.swap("r", None, Claim(owner.id, 1, 0.0))
     ahead = Keeper(claims, 15.0, ManualClock(owner.until + 30), renews=False)

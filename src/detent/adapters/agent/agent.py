@@ -246,7 +246,7 @@ class Agent(RunStreams[S, T], RunDecisions, Evolving[S], Generic[S, T]):
             system_prompt: instructions for this run, in place of the agent's.
             tools: the tools of this run: names of the agent's tools, or tools in place of them.
             inbox: where events from outside come in, e.g. `CancelRequested` from another thread.
-            run_id: what the run is called in the journal; without one it gets a new one.
+            run_id: what the run is called, in up to 255 characters; without one it gets a new one.
             started_by: who begins it; a question may want somebody else's yes: see `Approvers`.
             state: initial values of state keys.
 

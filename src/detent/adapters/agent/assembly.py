@@ -36,7 +36,7 @@ from detent.adapters.confirmation.rules import Rules
 from detent.adapters.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener, telling_results
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
-from detent.adapters.drivers.loading import Loaded, loaded
+from detent.adapters.drivers.loading import Loaded, loaded, require_name
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.run_handle import NestedPerformers, RunHandle
@@ -200,6 +200,7 @@ class Assembly(Generic[S]):
             RunBusyError, RunOfEngineError: another one drives it, and it is not to be taken over.
         """
         run_id, (spec, _) = required_run_id(run_id), self._chosen(tools)
+        require_name(run_id)
         journal, keeper = self.required_journal, self.keeper
         if not (keeper is None or take_over):
             yield from require_free(keeper, journal, run_id)

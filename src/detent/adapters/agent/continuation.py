@@ -34,6 +34,7 @@ from detent.ports.chance import Chance
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalError, RunNotFoundError
 from detent.ports.listing import RunQuery, StoredRun
+from detent.ports.names import name_fault
 from detent.ports.pending import pending
 from detent.ports.results import AgentResult
 
@@ -125,8 +126,8 @@ class Thread:
     thread_id: str
 
     def __attrs_post_init__(self) -> None:
-        if not isinstance(self.thread_id, str) or not self.thread_id:
-            raise ValueError(f"thread_id is the name of a conversation, got {self.thread_id!r:.80}")
+        if fault := name_fault("thread_id", self.thread_id):
+            raise ValueError(fault)
         if self.journal is None:
             raise ValueError(
                 "thread_id is looked for in a journal, and this agent has none; give it one, "

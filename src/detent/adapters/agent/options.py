@@ -10,6 +10,7 @@ from attrs import field, frozen
 from attrs.validators import optional
 
 from detent.core.state.typevars import S
+from detent.ports.names import name_fault
 
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
@@ -48,11 +49,8 @@ def _is_dict(request: object, attribute: object, value: Any) -> None:
 
 
 def _is_run_id(request: object, attribute: object, value: Any) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"run_id must be a text, got {value!r:.80}")
-    if not value or value.encode(errors="replace").decode() != value:
-        told = "without a character" if not value else f"{value!r:.80}, with half of a character"
-        raise ValueError(f"run_id must be a text that every store can keep, got one {told}")
+    if fault := name_fault("run_id", value):
+        raise (ValueError if isinstance(value, str) else TypeError)(fault)
     if value.startswith(THREADS):
         raise ValueError(f"run_id must not begin as the names of threads do, got {value!r:.80}")
 

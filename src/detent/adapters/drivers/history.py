@@ -30,6 +30,7 @@ from detent.ports.journal import (
     JournalConflictError,
 )
 from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
+from detent.ports.names import name_fault
 
 
 def _is_spec(instance: Any, attribute: object, value: object) -> None:
@@ -77,7 +78,8 @@ class Runs(Generic[S]):
             ValueError: `status` is none of these, `limit` is below 1, or `before` is no place
                 in a list.
         """
-        return self.journal.runs(RunQuery(status, agent, thread_id, before, limit, label=label))
+        query = RunQuery(status, agent, thread_id, before, limit, label=label)
+        return self.journal.runs(query) if query.is_possible else ()
 
     def at(self, run_id: str, length: int | None = None) -> Run[S]:
         """The run as it was after its first `length` entries; None is all.
@@ -211,8 +213,9 @@ class Runs(Generic[S]):
         Raises:
             JournalError: it cannot be deleted.
         """
-        self.journal.delete(run_id)
-        announce(run_id)
+        if name_fault("run_id", run_id) is None:
+            self.journal.delete(run_id)
+            announce(run_id)
 
     def forget(self, before: float) -> Sequence[str]:
         """Delete the runs that have ended, and were last written to before a time since 1970.

@@ -36,6 +36,7 @@ from detent.ports.journal import (
     with_data,
 )
 from detent.ports.listing import RunQuery
+from detent.ports.names import name_fault
 
 STARTED = "Started"
 STOPPED = "Stopped"
@@ -81,6 +82,7 @@ def loaded(
         AgentChangedError: this agent gives another run of it, or lacks what it needs.
         JournalError: it cannot be read.
     """
+    require_name(run_id)
     found = None if from_start else _last_checkpoint(journal, run_id, until)
     entries = iter(journal.read(run_id, 0 if found is None else found[0]))
     if found is None:
@@ -102,6 +104,12 @@ def loaded(
     if missing := sorted(set(open_calls) - spec.tools.keys()):
         raise _changed(run_id, (f"it needs the tool {name!r}" for name in missing))
     return now
+
+
+def require_name(run_id: str) -> None:
+    """Raise RunNotFoundError for what no run is called, and no store need be able to look for."""
+    if fault := name_fault("run_id", run_id):
+        raise RunNotFoundError(f"there is no such run: {fault}")
 
 
 def _opened(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from inspect import iscoroutinefunction
 from typing import Any
 
 from detent.adapters.agent.agent import Agent
@@ -41,6 +42,7 @@ class LocalHost(StoredHost):
         chance: gives new ids.
 
     Raises:
+        TypeError: `key_of` is no function, or a coroutine function.
         ValueError: the journal has no claims, or there is no agent.
     """
 
@@ -58,6 +60,10 @@ class LocalHost(StoredHost):
         chance: Chance | None = None,
     ) -> None:
         super().__init__(agents, journal, claim_s=claim_s, clock=clock, chance=chance)
+        ways = (key_of, type(key_of).__call__) if callable(key_of) else ()
+        if not ways or any(map(iscoroutinefunction, ways)):
+            got = f"got {key_of!r:.80}"
+            raise TypeError(f"key_of gives its key at once: write it as a `def`, {got}")
         self._places = Places(limits or HostLimits())
         self._key_of, self._look_s, self._drain_s = key_of, look_s, drain_s
         self._looking: asyncio.Task[None] | None = None

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from functools import partial
 from heapq import merge
 from typing import Any, TypeVar
-from unicodedata import category
 
 from attrs import evolve, field, frozen
 
@@ -27,6 +26,7 @@ from detent.ports.clock import Clock
 from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, UnknownAgentError, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
 from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
+from detent.ports.names import name_fault
 from detent.ports.pending import pending
 from detent.ports.results import AgentResult
 
@@ -37,32 +37,11 @@ FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
 """After how long the same run is asked anew again: at first, and at most."""
 ASKED_RUNS = 1000
 """Of so many runs it is known when they were asked anew."""
-_BREAKING = frozenset({"Cc", "Zl", "Zp"})
-"""The categories of control characters, and of what else breaks a line. What hides or turns letters
-round stays: some languages cannot be written without, and whatever prints a name escapes it."""
 
 
 async def asked(call: Callable[[], T]) -> T:
     """What a store says, from a thread."""
     return await asyncio.wrap_future(in_another_thread(call))
-
-
-def is_text(name: str) -> bool:
-    """Whether a name can be written down: half a character, which JSON can name, cannot."""
-    try:
-        return bool(name.encode())
-    except UnicodeEncodeError:
-        return False
-
-
-def is_new_name(name: object) -> bool:
-    """Whether something new may be called that: what breaks a line or steers a screen is no name.
-
-    RULE: ids stand in logs, at terminals and in commands. What is stored is read by any name.
-    """
-    if not isinstance(name, str) or not name or not is_text(name):
-        return False
-    return not any(category(char) in _BREAKING for char in name)
 
 
 def nobody_asks(run: StoredRun) -> None:
@@ -104,7 +83,7 @@ class Reading:
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
-        if not is_text(run_id):  # half a character, which no store can look for
+        if name_fault("run_id", run_id):  # no store need be able to look for it
             return None
         return next(iter(await self.runs(RunQuery(run_id=run_id))), None)
 
@@ -119,7 +98,7 @@ class Reading:
 
     async def runs(self, query: RunQuery) -> Sequence[StoredRun]:
         """A page of the list."""
-        return await asked(partial(self.journal.runs, query))
+        return await asked(partial(self.journal.runs, query)) if query.is_possible else ()
 
     async def run(self, run_id: str, length: int | None = None) -> HostedRun:
         """As the port says."""
@@ -170,7 +149,7 @@ class Reading:
 
     async def pending(self, query: RunQuery) -> Sequence[PendingQuestion]:
         """As the port says."""
-        return await asked(partial(self._pending, query))
+        return await asked(partial(self._pending, query)) if query.is_possible else ()
 
     def _pending(self, query: RunQuery) -> list[PendingQuestion]:
         found: list[PendingQuestion] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -18,17 +19,24 @@ from detent.adapters.hosts.legs import AnyHandle, Legs, told_by
 from detent.adapters.hosts.reading import Reading, asked
 from detent.core.errors import StateError, StoredDataError, UnstorableError
 from detent.core.run.events import Event, MessageReceived
+from detent.core.run.run import Run
 from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
+from detent.core.tools.version import hash_of
 from detent.ports.chat import Messages
 from detent.ports.claims import RunBusyError
 from detent.ports.hosting import Accepted, Fork, HostRefusal, UnknownAgentError
 from detent.ports.journal import JournalDamagedError
 from detent.ports.listing import ENDED, StoredRun
+from detent.ports.names import NAME_MAX
 from detent.ports.results import AgentResult
 
 BUSY_S = 0.05
 """How long it is waited for another process that is just beginning the same run."""
 BUSY_TRIES = 100
+BEHIND = 16
+"""So many hexadecimal digits end the id of a run that goes on behind another one."""
+FOLLOWS = re.compile(rf"\.[0-9a-f]{{{BEHIND}}}\Z")
+"""What ends such an id, which that of the one behind it has in its place, and not besides."""
 
 
 @frozen
@@ -175,14 +183,23 @@ class Starting:
         message, by = said.message, said.by
         if last.thread_id:
             return await self.start(NewRun(new, message, started_by=by))
-        # its name says behind what it comes, so that two who speak at once do not both go on
-        new = evolve(new, run_id=f"{run_id}.{last.length}")
+        new = evolve(new, run_id=_id_behind(run, last.length))
         behind = NewRun(new, message, after=AgentResult(run), started_by=by)
         begun = await self.start(behind)
         if isinstance(begun, Accepted) and not begun.is_new:
             text = f"the conversation of run {run_id!r} goes on already, in run {new.run_id!r}"
             return HostRefusal("thread_busy", text)
         return begun
+
+
+def _id_behind(run: Run[Any], length: int) -> str:
+    """What the run is called that goes on behind one without a thread that has so many entries.
+
+    RULE: the same whoever speaks, so that two who speak at once do not both go on; and one that
+    nobody gives a run of their own: they do not know what the run has drawn when it began.
+    """
+    drawn = hash_of(run.id, run.nonce, length)[:BEHIND]
+    return f"{FOLLOWS.sub('', run.id)[: NAME_MAX - BEHIND - 1]}.{drawn}"
 
 
 def _same(found: StoredRun, wanted: StoredRun) -> Accepted | HostRefusal:

@@ -18,13 +18,13 @@ from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
-from detent.adapters.hosts.reading import AskingAnew, Reading, asked, is_new_name
+from detent.adapters.hosts.reading import AskingAnew, Reading, asked
 from detent.adapters.hosts.registry import hosted_agents
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.telemetry.flushing import flush
-from detent.core.chat.messages import ChatMessage
+from detent.core.chat.messages import ChatMessage, TextContent
 from detent.core.errors import DetentError
 from detent.core.run.events import MessageReceived
 from detent.ports.chance import Chance
@@ -43,6 +43,7 @@ from detent.ports.hosting import (
 )
 from detent.ports.journal import Journal, JournalUnavailableError
 from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
+from detent.ports.names import new_name_fault
 from detent.ports.results import AgentResult
 
 NOT_HEARD = HostRefusal("ended", "it has ended")
@@ -185,11 +186,11 @@ class StoredHost(ABC):
         started_by: str | None = None,
     ) -> Accepted | HostRefusal:
         """As the port says."""
+        for what, given in (("run_id", run_id), ("thread_id", thread_id)):
+            if given is not None and (fault := new_name_fault(what, given)):
+                return HostRefusal("invalid", fault)
         name = self._chance.new_id() if run_id is None else run_id
         new = StoredRun(name, 0, "running", self._clock.now(), agent, thread_id or "")
-        if not all(map(is_new_name, (name, name if thread_id is None else thread_id))):
-            text = "run_id and thread_id are names without control characters, or are left out"
-            return HostRefusal("invalid", text)
         return await self._starting.start(NewRun(new, messages, state, None, started_by))
 
     async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
@@ -206,6 +207,8 @@ class StoredHost(ABC):
                 said = MessageReceived(said)
             except ValueError as error:
                 return HostRefusal("invalid", str(error))
+        if isinstance(said, MessageReceived) and _says_nothing(said.message):
+            return HostRefusal("invalid", "the message is an empty text; say something")
         came: Accepted | HostRefusal = NOT_HEARD
         if run.status not in ENDED or not isinstance(said, MessageReceived):
             came = await self._say(run, said, People(self._legs[run.agent].assembly))
@@ -275,6 +278,10 @@ class StoredHost(ABC):
     async def agents(self) -> Sequence[HostedAgent]:
         """As the port says."""
         return await asked(partial(hosted_agents, self._agents))
+
+
+def _says_nothing(message: ChatMessage) -> bool:
+    return all(part == TextContent("") for part in message.content)
 
 
 @asynccontextmanager

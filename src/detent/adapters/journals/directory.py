@@ -8,19 +8,18 @@ checksum of the one before.
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
-from urllib.parse import quote, unquote
 from zlib import crc32
 
 from attrs import evolve
 
 from detent.adapters.journals.directory_claims import DirectoryClaims
+from detent.adapters.journals.directory_folder import NAME, Folder, run_id_in
 from detent.adapters.journals.directory_records import (
     entry_in,
     listing_in,
@@ -35,7 +34,6 @@ from detent.adapters.journals.lines import (
     json_of,
     last_line,
     line_of,
-    make_directory,
     remove,
     sync_directory,
     write,
@@ -50,7 +48,6 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalDamagedError,
     JournalError,
-    JournalUnavailableError,
     listing_after,
     require_claim,
     require_next,
@@ -78,11 +75,6 @@ class _Place(NamedTuple):
     checksum: str
 
 
-PASSING = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOLCK),
-    *(errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.ESTALE, errno.ENOENT),
-}
-"""What may be over in a moment: a full disk, too many open files, a folder that is away."""
 START = _Place(0, HEAD_BYTES, FIRST)
 
 
@@ -105,9 +97,11 @@ class DirectoryJournal:
         self._places: dict[str, _Place] = {}
         self._ends = OwnEnds()
         self._writers = [Writer(self._together) for _ in range(WRITERS)]
-        self.claims = DirectoryClaims(self._path / "claims")
-        with _file_errors("made", self._path):
-            make_directory(self._path)
+        try:
+            self._folder = Folder.opened(self._path)
+        except OSError as error:
+            raise JournalError(f"the journal {path} could not be made: {error}") from error
+        self.claims = DirectoryClaims(self._folder)
 
     def __repr__(self) -> str:
         """By the whole path: a relative one is another folder in another folder."""
@@ -156,9 +150,11 @@ class DirectoryJournal:
     @contextmanager
     def _writing(self, run_id: str, position: int) -> Generator[tuple[FileIO, Path], None, None]:
         """The file of a run, for this writer alone; it is made for the first entry only."""
-        path = self._file(run_id, LINES)
-        with _file_errors("written", path):
+        path = self._folder.file(run_id, LINES)
+        with self._folder.errors("written", path):
             try:
+                if position == 0:
+                    self._folder.keep_name(run_id)
                 with writing(path, create=position == 0) as file:
                     yield file, path
             except FileNotFoundError:
@@ -168,8 +164,8 @@ class DirectoryJournal:
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says. What stands before damage is given before that is raised."""
-        path = self._file(run_id, LINES)
-        with _file_errors("read", path):
+        path = self._folder.file(run_id, LINES)
+        with self._folder.errors("read", path):
             if not path.exists():
                 return
             with path.open("rb") as file:
@@ -181,9 +177,9 @@ class DirectoryJournal:
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
-        path = self._file(run_id, CHECKPOINTS)
+        path = self._folder.file(run_id, CHECKPOINTS)
         self._places.pop(run_id, None)
-        with _file_errors("read", path):
+        with self._folder.errors("read", path):
             lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         return [self._checkpoint(run_id, line) for line in lines if line.endswith(b"\n")]
 
@@ -198,15 +194,15 @@ class DirectoryJournal:
                 self._places[run_id] = _Place(position, offset, after)
                 return Checkpoint(position, data)
             case _:
+                file = self._folder.file(run_id, CHECKPOINTS)
                 raise JournalDamagedError(
-                    f"the file {self._file(run_id, CHECKPOINTS)} is damaged; delete it to do "
-                    "without, which is slower"
+                    f"the file {file} is damaged; delete it to do without, which is slower"
                 )
 
     def _keep(self, run_id: str, checkpoint: Checkpoint, end: int, line: bytes) -> None:
         """Write down a checkpoint, and where the entries behind it begin: behind this line."""
         at = {"position": checkpoint.position, "offset": end, "after": checksum_of(line)}
-        with writing(self._file(run_id, CHECKPOINTS), create=True) as file:
+        with writing(self._folder.file(run_id, CHECKPOINTS), create=True) as file:
             extend(file, last_line(file)[0], line_of({**at, "data": checkpoint.data}))
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
@@ -214,15 +210,17 @@ class DirectoryJournal:
 
         The end of every file is read, for a page as well: 0.2 ms for each run.
         """
-        with _file_errors("read", self._path):
-            files = [] if query.run_id is None else [self._file(query.run_id, LINES)]
+        with self._folder.errors("read", self._path):
+            files = [] if query.run_id is None else [self._folder.file(query.run_id, LINES)]
             found = [self._listed(path) for path in files or self._path.glob(f"*{LINES}")]
         page = page_of(filter(None, found), query)
-        return [evolve(run, began=began(self._file(run.run_id, LINES))) for run in page]
+        return [evolve(run, began=began(self._folder.file(run.run_id, LINES))) for run in page]
 
     def _listed(self, path: Path) -> StoredRun | None:
-        run_id = unquote(path.name.removesuffix(LINES))
         with suppress(FileNotFoundError), path.open("rb") as file:  # it may just be deleted
+            run_id = self._run_id(path)
+            if run_id is None:
+                return StoredRun(path.stem, 0, "damaged", path.stat().st_mtime)
             try:
                 _, last = _ending(file, run_id, path)
             except JournalDamagedError as damage:
@@ -232,19 +230,28 @@ class DirectoryJournal:
                 return StoredRun.listed(run_id, last.position + 1, last.status, last.at, listing)
         return None
 
+    @staticmethod
+    def _run_id(path: Path) -> str | None:
+        """The id of a run. Where it is not there, it is waited for who may be deleting it."""
+        if (run_id := run_id_in(path)) is None:
+            with writing(path, create=False):
+                run_id = run_id_in(path)
+        return run_id
+
     def delete(self, run_id: str) -> None:
         """As the port says."""
         self._places.pop(run_id, None)
-        path = self._file(run_id, LINES)
-        with _file_errors("deleted", path):
+        path = self._folder.file(run_id, LINES)
+        with self._folder.errors("deleted", path):
             if not path.exists():
                 self.claims.delete(run_id)
             # the claim first: nobody begins another run while the old one's stands
-            remove(path, self.claims.file(run_id), self._file(run_id, CHECKPOINTS))
+            others = (self._folder.file(run_id, ending) for ending in (CHECKPOINTS, NAME))
+            remove(path, self.claims.file(run_id), *others)
 
     def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
         """As the port `Notices` says: by the size and the time of the run's file."""
-        path = self._file(run_id, LINES)
+        path = self._folder.file(run_id, LINES)
 
         def mark() -> tuple[int, ...]:
             with suppress(FileNotFoundError):
@@ -256,27 +263,15 @@ class DirectoryJournal:
             run = self._listed(path)
             return (0 if run is None else run.length) != length
 
-        with _file_errors("read", path):
+        with self._folder.errors("read", path):
             return wait_for_change(mark, has_changed, timeout_s)
 
     def from_others(
         self, run_ids: Callable[[], Collection[str]]
     ) -> Generator[Collection[str], None, None]:
         """As the port `ForeignNotices` says, four times a second, by the sizes of the files."""
-        with _file_errors("read", self._path):
-            yield from self._ends.news(run_ids, lambda run_id: self._file(run_id, LINES))
-
-    def _file(self, run_id: str, suffix: str) -> Path:
-        return self._path / f"{quote(run_id, safe='')}{suffix}"
-
-
-@contextmanager
-def _file_errors(done: str, path: Path) -> Generator[None, None, None]:
-    try:
-        yield
-    except OSError as error:
-        kind = JournalUnavailableError if error.errno in PASSING else JournalError
-        raise kind(f"the journal {path} could not be {done}: {error}") from error
+        with self._folder.errors("read", self._path):
+            yield from self._ends.news(run_ids, lambda run_id: self._folder.file(run_id, LINES))
 
 
 def _head(end: int) -> bytes:

@@ -8,29 +8,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from attrs import asdict
 
+from detent.adapters.journals.directory_folder import Folder, stem_of
 from detent.adapters.journals.lines import checksum_of, json_of, last_line, line_of, write, writing
 from detent.adapters.system.snapshot_files import OWN_FILE, OWN_FOLDER
 from detent.ports.claims import FORGOTTEN_S, Claim, Owner
-from detent.ports.journal import JournalError
 
 CLAIM, OWNER = ".claim", ".owner"
 
 
 class DirectoryClaims:
-    """Keeps claims in the directory at `path`, which is made with the first one."""
+    """Keeps claims in a directory in the folder of a journal, which is made with the first one."""
 
     is_shared = True
     guards_appends = True
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Folder) -> None:
+        self._folder, self._path = folder, folder.path / "claims"
 
     def find(self, run_id: str) -> Claim | None:
         """As the port says."""
@@ -38,7 +37,7 @@ class DirectoryClaims:
 
     def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
         """As the port says."""
-        try:
+        with self._errors("written"):
             self._path.mkdir(OWN_FOLDER, exist_ok=True)
             with writing(self._file(run_id, CLAIM), create=True) as file:
                 end, line = last_line(file)  # behind it, what a full disk has cut off
@@ -46,8 +45,6 @@ class DirectoryClaims:
                     return False
                 write(file, end, line_of(asdict(now)))
                 return True
-        except OSError as error:
-            raise self._failed("written", error) from error
 
     def stands(self, run_id: str, claim: Claim) -> bool:
         """Whether the claim is there still, and nobody has deleted or taken it."""
@@ -61,15 +58,13 @@ class DirectoryClaims:
         """As the port says."""
         path = self._file(owner.id, OWNER)
         new = path.with_suffix(f".{os.getpid()}")
-        try:
+        with self._errors("written"):
             if not path.exists():
                 self._path.mkdir(OWN_FOLDER, exist_ok=True)
                 self._forget(owner.until - FORGOTTEN_S)
             new.touch(OWN_FILE)
             new.write_bytes(line_of(asdict(owner)))
             new.replace(path)  # whoever reads finds the one or the other, whole
-        except OSError as error:
-            raise self._failed("written", error) from error
 
     def delete(self, run_id: str) -> None:
         """Forget the claim on a run that is not there."""
@@ -87,18 +82,17 @@ class DirectoryClaims:
                     path.unlink()
 
     def _read(self, path: Path) -> Mapping[str, Any]:
-        try:
-            return _data(path.read_bytes())
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise self._failed("read", error) from error
+        with self._errors("read"):
+            try:
+                return _data(path.read_bytes())
+            except FileNotFoundError:
+                return {}
 
     def _file(self, name: str, suffix: str) -> Path:
-        return self._path / f"{quote(name, safe='')}{suffix}"
+        return self._path / f"{stem_of(name)}{suffix}"
 
-    def _failed(self, done: str, error: OSError) -> JournalError:
-        return JournalError(f"the claims in {self._path} could not be {done}: {error}")
+    def _errors(self, done: str) -> AbstractContextManager[None]:
+        return self._folder.errors(done, self._path)
 
 
 def _data(text: bytes) -> Mapping[str, Any]:

@@ -13,13 +13,15 @@ from attrs import evolve
 
 from detent.ports.claims import FORGOTTEN_S, Claim, Claims, Owner, given_back
 from detent.ports.laws.breaking import PATIENCE_S, expect, in_time, races
+from detent.ports.names import NAME_MAX
 
 MakeClaims = Callable[[], Claims]
 """Opens the store under test: each call a new handle on the same, at first empty, store."""
 
 MINE, THEIRS = Claim("mine", 2**40, 1.7e9 + 2**-20), Claim("theirs", 2**40 + 1, 1.7e9 + 1)
 OWNER = Owner("mine", "host ü", 42, "7", 1e9)
-ODD = "odd/../id ü%2F"
+ODD = f"odd/../id ü%2F{chr(0x1F512) * NAME_MAX}"
+"""The claim on a thread is called after it, and is longer than the name of a run may be."""
 
 
 def check_claims(make: MakeClaims) -> None:

@@ -24,6 +24,7 @@ from detent.ports.hosting import (
 )
 from detent.ports.journal import Entry, RunNotFoundError
 from detent.ports.laws.hosting_agents import AGENT_LAWS, hooks_are_called, no_agent_has_hooks
+from detent.ports.laws.hosting_names import a_name_is_any_text_up_to_its_length
 from detent.ports.laws.hosting_waits import (
     NOWHERE,
     Law,
@@ -242,6 +243,10 @@ async def a_message_goes_on_behind_an_end(host: Host) -> None:
     must((await host.result(behind.run_id)).text == "two (2)", "it goes on with the messages")
     twice = await host.send("said", _user("three"))
     must(why_of(twice) == "thread_busy", "behind one end, a conversation goes on once")
+    length = (await host.run("said")).listed.length
+    other = accepted(await host.start("echo", "else", run_id=f"said.{length}"))
+    must(other.is_new, "what a run is called that goes on behind another one is nobody's own name")
+    must(why_of(await host.send("said", _user(""))) == "invalid", "who speaks says something")
     await host.start("clerk", "pay", run_id="mute")
     await question_of(host, "mute")
     must(accepted(await host.send("mute", _user("x"))).run_id == "mute", "it is told to it")
@@ -318,6 +323,7 @@ async def what_was_asked_is_asked_later(host: Host) -> None:
 
 LAWS: tuple[Law, ...] = (
     a_run_is_begun_once,
+    a_name_is_any_text_up_to_its_length,
     what_does_not_fit_is_refused,
     a_run_lives_by_itself,
     what_is_watched_comes_once,

@@ -27,6 +27,7 @@ from detent.ports.listing import (
     StoredRun,
     page_of,
 )
+from detent.ports.names import NAME_MAX
 
 PAUSE_S = 0.0005
 """Seconds for which entries linger: long enough for another thread to be let in."""
@@ -145,6 +146,33 @@ def any_json_survives(make: MakeJournal) -> None:
     data["text"] = "changed"
     _expect(next(iter(make().read(name))).data == ODD, "any JSON comes back as it was appended")
     _expect([run.run_id for run in make().runs()] == [name], "any text can be the id of a run")
+
+
+def any_name_is_held(make: MakeJournal) -> None:
+    """The longest ids of runs and names of conversations are held, whatever their characters."""
+    names = [mark * NAME_MAX for mark in (chr(0x1F512), chr(0x8BA2), "%", "a")]
+    names += [names[0][1:], f"{names[0][1:]}b"]
+    for name in names:
+        first = Entry(0, 1.0, "Started", "running", {"of": name}, Listing("clerk", name))
+        make().append(name, [first], Checkpoint(1, {"of": name}))
+        make().append(name, entries(1, 1))
+    law = "a run is held under each name"
+    for name in names:
+        found = list(make().read(name))
+        _expect([entry.position for entry in found] == [0, 1], law)
+        _expect(found[0].data == {"of": name}, law)
+        _expect(list(make().checkpoints(name)) == [Checkpoint(1, {"of": name})], law)
+        listed = list(make().runs(RunQuery(run_id=name)))
+        _expect([(run.run_id, run.length) for run in listed] == [(name, 2)], law)
+        _expect(refuses(make(), entries(0, 1), run_id=name), "a second writer is refused")
+        if listed[0].listing != NO_LISTING:
+            theirs = [run.run_id for run in make().runs(RunQuery(thread_id=name))]
+            _expect(theirs == [name], "a conversation is found by each name")
+    _expect({run.run_id for run in make().runs()} == {*names}, law)
+    for name in names:
+        make().delete(name)
+        _expect(not list(make().read(name)), "nothing is left of it")
+    _expect(not make().runs(), "nothing is left of it")
 
 
 def checkpoints_are_kept(make: MakeJournal) -> None:
@@ -267,6 +295,7 @@ LAWS: tuple[Callable[[MakeJournal], None], ...] = (
     a_page_is_a_part_of_the_list,
     a_listing_is_kept_whole_or_not_at_all,
     a_deleted_run_is_gone,
+    any_name_is_held,
 )
 """The laws of the `Journal` port, one by one."""
 
@@ -301,17 +330,25 @@ class Lingering(Sequence[Entry]):
         return self._more[place]
 
 
-def refuses(journal: Journal, more: Sequence[Entry], checkpoint: Checkpoint | None = None) -> bool:
-    """Whether the journal of run "a" refuses entries because they come from a second writer."""
-    return refusal(journal, more, checkpoint) is not None
+def refuses(
+    journal: Journal,
+    more: Sequence[Entry],
+    checkpoint: Checkpoint | None = None,
+    run_id: str = "a",
+) -> bool:
+    """Whether the journal of a run refuses entries because they come from a second writer."""
+    return refusal(journal, more, checkpoint, run_id) is not None
 
 
 def refusal(
-    journal: Journal, more: Sequence[Entry], checkpoint: Checkpoint | None = None
+    journal: Journal,
+    more: Sequence[Entry],
+    checkpoint: Checkpoint | None = None,
+    run_id: str = "a",
 ) -> JournalConflictError | None:
-    """What the journal of run "a" says to entries that come from a second writer."""
+    """What the journal of a run says to entries that come from a second writer."""
     try:
-        journal.append("a", more, checkpoint)
+        journal.append(run_id, more, checkpoint)
     except JournalConflictError as error:
         return error
     return None

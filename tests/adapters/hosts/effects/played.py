@@ -38,12 +38,15 @@ class Flight:
 class Played:
     """An engine in memory. `mail` takes what is said; `lost` names jobs whose worker dies.
 
+    Those that are `kept` as well it has written into the journal before.
+
     Waits whose names begin with one of `endless` are over after all else. Those of `unheard` were
     never begun by their worker, and those of `held` are not, before they may.
     """
 
     outside: Outside
     lost: set[str] = field(factory=set)
+    kept: set[str] = field(factory=set)
     unheard: set[str] = field(factory=set)
     held: dict[str, asyncio.Event] = field(factory=dict)
     mail: asyncio.Queue[Any] = field(factory=asyncio.Queue)
@@ -80,6 +83,10 @@ class Played:
             self.lost.discard(name)
             return {"lost": "its worker was given up"}
         came = json.loads(json.dumps(await self.outside.perform(job)))
+        if name in self.kept:
+            late = self.outside.late(job, came)
+            if late is not None:
+                await self.outside.keep(job, late)
         if name in self.lost:
             self.lost.discard(name)
             return {"lost": "its worker died"} if is_once else {"later": "its worker died"}

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from detent import Agent, MemoryJournal, ScriptedChatGenerator
 from detent.adapters.hosts.channels import Channels
-from detent.adapters.hosts.effects.driving import EffectsDriving
+from detent.adapters.hosts.effects.driving import EffectsDriving, EveryRun
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
+from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
+from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
+from detent.machine import ManualClock
+from detent.ports.journal import JournalUnavailableError
 from detent.ports.listing import StoredRun
 
 
@@ -25,6 +30,7 @@ class Told:
 
     def __init__(self) -> None:
         self.said: list[str] = []
+        self.fault: Exception | None = None
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
         """It is there."""
@@ -32,8 +38,68 @@ class Told:
         return False
 
     async def look(self, run: StoredRun) -> None:
-        """Hand it on, if nobody follows it."""
+        """Hand it on, if nobody follows it; an engine that is away raises."""
         self.said.append(f"look {run.run_id}")
+        if self.fault is not None:
+            raise self.fault
+
+
+async def driving_of(
+    journal: MemoryJournal, told: Told, clock: ManualClock, is_away: Callable[[], bool]
+) -> EffectsDriving:
+    """What drives the runs of an agent, of which some stand still."""
+    agent = Agent(chat_generator=ScriptedChatGenerator("x"), name="it", journal=journal)
+    for run_id in ("r", "s"):
+        await agent.begin("hi", run_id=run_id).leave_async()
+    parts = {"it": EffectParts(agent.assembly, agent.assembly.current_spec)}
+    reading = Reading(journal, {"it": Legs.of("it", agent, journal, 15.0)})
+    looks = Looks(Finder(journal, EveryRun(), parts.keys(), clock), clock, 1.0)
+    engine: Any = told
+    return EffectsDriving(
+        *(parts, reading, looks, Outside(parts, Channels()), engine, clock, SystemChance()), is_away
+    )
+
+
+def test_that_an_engine_is_away_is_no_fault_of_a_run() -> None:
+    """The host says that of the engine; the runs are told later, and the looks are not late."""
+
+    async def main() -> None:
+        told, clock, is_away = Told(), ManualClock(1_000.0), [False]
+        driving = await driving_of(MemoryJournal(), told, clock, lambda: is_away[0])
+        await driving.look()
+        told.fault = JournalUnavailableError("Temporal cannot be told")
+        await driving.look()
+        assert told.said.count("look r") == told.said.count("look s") == 1
+        assert driving.texts() == {}
+        is_away[0] = True
+        clock.advance(60.0)
+        await driving.look()
+        assert told.said.count("look r") == told.said.count("look s") == 1
+        assert driving.looks.are_recent
+        is_away[0], told.fault = False, None
+        await driving.look()
+        assert told.said.count("look r") == told.said.count("look s") == 2
+
+    asyncio.run(main())
+
+
+def test_a_run_that_is_told_again_has_no_fault_any_more() -> None:
+    """What kept it from being told is over."""
+
+    async def main() -> None:
+        told, clock = Told(), ManualClock(1_000.0)
+        driving = await driving_of(MemoryJournal(), told, clock, lambda: False)
+        await driving.look()
+        told.fault = ValueError("this run alone")
+        await driving.look()
+        assert driving.texts() == {"r": "ValueError", "s": "ValueError"}
+        told.fault = None
+        for _ in range(2):
+            clock.advance(60.0)
+            await driving.look()
+        assert driving.texts() == {}
+
+    asyncio.run(main())
 
 
 def test_a_run_whose_worker_died_before_it_wrote_anything_is_handed_on() -> None:

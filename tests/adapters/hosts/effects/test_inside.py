@@ -334,6 +334,37 @@ def test_a_tool_whose_worker_died_is_asked_about() -> None:
     played(payer(), play)
 
 
+def test_what_a_tool_has_given_is_found_where_its_worker_has_left_it() -> None:
+    """In the journal, as the engine was away: nobody is asked, and nothing is done twice."""
+
+    async def play(stage: Stage, given: Json, inside: Inside) -> None:
+        stage.engine.kept.add("tool/1/0/1")
+        stage.engine.lost.add("tool/1/0/1")
+        await inside.follow()
+        assert sorted(DONE) == ["pay 1", "pay 2", "pay 3"]
+        kinds = [entry.kind for entry in stage.journal.read("r")]
+        assert "ToolLost" not in kinds
+        assert kinds.count("ToolReturned") == 3
+
+    played(payer(), play)
+
+
+def test_that_a_tool_never_ran_is_left_in_no_journal() -> None:
+    """Another worker may have been given it since: it would be done twice."""
+
+    async def play(stage: Stage, given: Json, inside: Inside) -> None:
+        stage.engine.lost.add("tool/1/0/1")
+        following = asyncio.create_task(inside.follow())
+        await stage.asked()
+        late, _ = await never_ran(stage)
+        before = list(stage.journal.read("r"))
+        await stage.engine.outside.keep(stage.engine.jobs[0], late)
+        assert list(stage.journal.read("r")) == before
+        following.cancel()
+
+    played(payer(), play)
+
+
 async def never_ran(stage: Stage, place: int = 0) -> tuple[Json, asyncio.Future[bool]]:
     """A worker that was given up says so of the first tool, which it has not begun."""
     jobs = [one for one in stage.engine.jobs if one["effect"] == "tool/1/0/1"]

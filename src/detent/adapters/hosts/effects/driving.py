@@ -121,6 +121,7 @@ class EffectsDriving:
         engine: HistoryKeeper,
         clock: Clock,
         chance: Chance,
+        is_away: Callable[[], bool] = lambda: False,
     ) -> None:
         self._parts, self._reading = parts, reading
         self._outside, self._engine, self._chance = outside, engine, chance
@@ -128,7 +129,7 @@ class EffectsDriving:
         self.is_halted = False
         self._seen: dict[str, int] = {}
         self._told: dict[str, _Told] = {}
-        self._clock = clock
+        self._clock, self._is_away = clock, is_away
 
     @property
     def running(self) -> int:
@@ -282,13 +283,28 @@ class EffectsDriving:
             told = self._told.get(run.run_id, _Told(run.length))
             if told.length != run.length:
                 told = _Told(run.length)
-            if seen.get(run.run_id) == run.length and told.next_at <= now and not self.is_halted:
+            if self.is_halted or self._is_away():
+                return
+            if seen.get(run.run_id) == run.length and told.next_at <= now:
                 pause_s = min(2 * told.pause_s, LAST_PAUSE_S)
                 self._told[run.run_id] = _Told(run.length, now + told.pause_s, pause_s)
-                try:
-                    await self.go_on(run)
-                except Exception as error:  # noqa: BLE001 - it is tried again, later and later
-                    self.faults.add(run.run_id, type(error).__name__)
+                await self._told_again(run)
+
+    async def _told_again(self, run: StoredRun) -> None:
+        """Have a run go on. That the engine is away is no fault of the run.
+
+        RULE: a look is over soon, or a host whose engine is away would not be ready any more.
+        """
+        try:
+            async with asyncio.timeout(TELL_S):
+                await self.go_on(run)
+        except (TimeoutError, JournalUnavailableError) as error:
+            name = type(error).__name__
+            LOGGER.warning("the engine could not be told of run %s: %s", run.run_id, name)
+        except Exception as error:  # noqa: BLE001 - it is tried again, later and later
+            self.faults.add(run.run_id, type(error).__name__)
+        else:
+            self.faults.drop(run.run_id)
 
     def texts(self) -> dict[str, str]:
         """By run, the name of what keeps it from going on."""

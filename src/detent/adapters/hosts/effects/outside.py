@@ -16,9 +16,10 @@ from weakref import WeakValueDictionary
 from attrs import define, evolve
 
 from detent.adapters.agent.assembly import nested_performers, with_inner
+from detent.adapters.drivers.company.lost_outcomes import LostOutcomes
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
-from detent.adapters.drivers.recording import Recorder
+from detent.adapters.drivers.recording import ForeignRecorder, Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
@@ -38,6 +39,7 @@ from detent.adapters.hosts.effects.versions import versions_of
 from detent.adapters.hosts.legs import leave
 from detent.adapters.hosts.reading import asked
 from detent.adapters.system.threads_and_loops import in_another_thread
+from detent.adapters.telemetry.logs import LOGGER
 from detent.core.errors import StoredDataError
 from detent.core.machine.beginning import Begun, begun_by
 from detent.core.machine.due import due
@@ -99,6 +101,8 @@ class Outside:
         self._kept: dict[str, _Followed] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: dict[asyncio.Task[Any], str] = {}
+        self.left = asyncio.Event()
+        """Whether nothing is waited for any more: neither what is at work nor who is to hear."""
 
     @property
     def running(self) -> int:
@@ -106,7 +110,8 @@ class Outside:
         return len(self._tasks)
 
     def cancel(self) -> None:
-        """Cancel what is at work."""
+        """Cancel what is at work, and wait for nobody."""
+        self.left.set()
         for task, run_id in self._tasks.items():
             leave(run_id, task)
 
@@ -213,6 +218,27 @@ class Outside:
             return None
         unrun = {"never_ran": [job["effect"], job["at"]]} if outcome.get("never_ran") else {}
         return {"events": [wrapped], "is_late": True} | unrun
+
+    async def keep(self, job: Json, late: Json) -> None:
+        """Write into the journal what is `late`, where this worker leaves and no engine hears it.
+
+        The run finds it there once it goes on, as it finds what people have written. RULE: that a
+        tool never ran is said of one job alone, and no entry names that: another worker may have
+        been given the tool since.
+        """
+        if "never_ran" in late:
+            return
+        parts, run_id = self._parts[job["agent"]], job["run_id"]
+        spec, journal = parts.spec, parts.assembly.required_journal
+        held = [event_from_json(spec, event) for event in late["events"]]
+        writer_at = partial(ForeignRecorder, journal, spec, parts.assembly.clock)
+        try:
+            at = await asked(partial(loaded, journal, spec, run_id))
+            lost = LostOutcomes(journal, spec, held, writer_at)
+            await in_event_loop(lost.tell(at.run, at.length))
+        except (JournalError, StoredDataError) as error:
+            name = type(error).__name__
+            LOGGER.warning("what a tool has given to run %s is lost: %s", run_id, name)
 
     async def _not_owed(self, parts: EffectParts, job: Json) -> Json:
         """The run has moved past it while the job was on its way: a tool has not run here.

@@ -58,10 +58,17 @@ class EngineDriving:
     """Tells an engine which runs are to go on, and drives those that it gives to this process."""
 
     def __init__(
-        self, reading: Reading, channels: Channels, looks: Looks, wake: Waker, clock: Clock
+        self,
+        reading: Reading,
+        channels: Channels,
+        looks: Looks,
+        wake: Waker,
+        clock: Clock,
+        *,
+        is_away: Callable[[], bool] = lambda: False,
     ) -> None:
         self._reading, self._channels = reading, channels
-        self._wake, self._clock = wake, clock
+        self._wake, self._clock, self._is_away = wake, clock, is_away
         self._here: dict[str, AsyncInbox] = {}
         self._tasks: dict[asyncio.Task[float | None], str] = {}
         self.is_halted = False
@@ -115,8 +122,14 @@ class EngineDriving:
         return inbox is not None
 
     async def look(self) -> None:
-        """Look once for runs that nobody drives."""
+        """Look once for runs that nobody drives.
+
+        RULE: an engine that is known to be away is told of none. Each would be waited for, and a
+        host that looks for so long would not be ready any more.
+        """
         for run in await self.looks.found(lambda: self._here.keys() | self.faults.resting()):
+            if self._is_away():
+                return
             await self.go_on(run, each_s=SAME_S)
 
     async def leg(self, run_id: str) -> float | None:

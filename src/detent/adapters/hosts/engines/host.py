@@ -114,7 +114,6 @@ class EngineHost(StoredHost):
     _way: EngineDriving | EffectsDriving
 
     async def _open(self, finder: Finder) -> EngineDriving | EffectsDriving:
-        faults = None
         if self._mode == "effects":
             every = Finder(self._journal, EveryRun(), self._legs.keys(), self._clock)
             looks = Looks(every, self._clock, self._look_s)
@@ -122,11 +121,11 @@ class EngineHost(StoredHost):
         else:
             looks = Looks(finder, self._clock, self._look_s)
             parts = (self._reading, self._channels, looks, self._wake, self._clock)
-            self._way = self._driving = driving = EngineDriving(*parts)
-            faults = driving.faults
+            self._way = self._driving = driving = EngineDriving(*parts, is_away=self._is_away)
             await self._connect(driving.leg if self._works else None)
         look = self._way.look if self._works else looks.reached
-        looking = looks.for_ever(look, self._reading.sweep(self._clock, faults).look)
+        sweep = self._reading.sweep(self._clock, self._way.faults)
+        looking = looks.for_ever(look, sweep.look)
         self._looking = asyncio.create_task(looking, name="detent host")
         ask = self._answer if self._mode == "legs" else self._effects.answer
         fault = EngineUnavailableError.__name__
@@ -144,7 +143,11 @@ class EngineHost(StoredHost):
         self._effects = await self._effects_engine(parts, outside)
         await self._effects.connect(works=self._works)
         given = (self._reading, looks, outside, self._effects, self._clock, self._chance)
-        return EffectsDriving(parts, *given)
+        return EffectsDriving(parts, *given, self._is_away)
+
+    def _is_away(self) -> bool:
+        """Whether the engine is known not to answer."""
+        return self._reach is not None and self._reach.is_away
 
     async def _effects_engine(
         self, parts: Mapping[str, EffectParts], outside: Outside

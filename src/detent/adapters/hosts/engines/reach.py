@@ -30,6 +30,11 @@ class Reach:
         self._asking: asyncio.Future[object] | None = None
         self._is_away = False
 
+    @property
+    def is_away(self) -> bool:
+        """Whether it did not answer lately."""
+        return self._is_away
+
     def texts(self) -> dict[str, str]:
         """By the name of the engine, the name of an error, while it does not answer."""
         return {self._engine: self._fault} if self._is_away else {}

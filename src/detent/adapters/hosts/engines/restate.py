@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
+from urllib.parse import quote
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.engines.driving import Wake
@@ -123,7 +124,8 @@ class RestateHost(EngineHost):
         response = await self._client.post(
             f"{self._ingress}{LEGS}",
             params={"delay": f"{int(pause_s * 1000)}ms"} if pause_s else {},
-            headers={"idempotency-key": wake.name},
+            # RULE: an id may have any character; a header has those of ASCII, and no space first
+            headers={"idempotency-key": quote(wake.name, safe="")},
             json=wake.run_id,
         )
         response.raise_for_status()

@@ -128,13 +128,13 @@ class TemporalHost(EngineHost):
     async def _wake(self, wake: Wake) -> None:
         from temporalio.common import WorkflowIDReusePolicy
 
-        from detent.adapters.hosts.engines.temporal_run import WAKE, DetentRun
+        from detent.adapters.hosts.engines.temporal_run import WAKE, DetentRun, workflow_id
 
         # A time is slept for by the workflow itself: its leg has said it.
         await self._client.start_workflow(
             DetentRun.run,
             args=[wake.run_id, self._beat_s],
-            id=f"detent-{wake.run_id}",
+            id=workflow_id(wake.run_id),
             task_queue=self._queue,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal=WAKE,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import suppress
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -105,9 +106,19 @@ class EffectActivity:
             activity.heartbeat(*[] if what is None else [what])
             await asyncio.sleep(self.beat_s / BEATS)
 
+    async def _tries(self) -> AsyncGenerator[None]:
+        """Try, again and again, until a worker that ends waits for nobody any more."""
+        for pause_s in pauses():
+            yield
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await self.outside.left.wait()
+            if self.outside.left.is_set():
+                return
+
     async def _known_to_begin(self, token: bytes) -> bool:
         handle = self.client.get_async_activity_handle(task_token=token)
-        for pause_s in pauses():
+        async for _ in self._tries():
             try:
                 await handle.heartbeat(BEGUN)
             except AsyncActivityCancelledError:
@@ -115,10 +126,9 @@ class EffectActivity:
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
                     return False
-                await asyncio.sleep(pause_s)
             else:
-                break
-        return True
+                return True
+        return False
 
     async def _report(self, job: Json, performed: asyncio.Task[Json]) -> Json:
         """What came of a job; of a tool the engine has been told."""
@@ -131,36 +141,44 @@ class EffectActivity:
             late = self.outside.late(job, outcome)
             outcome.pop("wrapped", None)
             info = activity.info()
-            if not await self._completed(info.task_token, outcome) and late is not None:
-                await self._heard_late(info.workflow_id or "", late)
+            is_heard = await self._completed(info.task_token, outcome)
+            if is_heard is False and late is not None:
+                is_heard = await self._heard_late(info.workflow_id or "", late)
+            if is_heard is None and late is not None:
+                await self.outside.keep(job, late)
         return outcome
 
-    async def _completed(self, token: bytes, outcome: Json) -> bool:
-        """Complete the activity of a tool; False says that it was given up."""
+    async def _completed(self, token: bytes, outcome: Json) -> bool | None:
+        """Complete the activity of a tool; False says that it was given up.
+
+        None is that the engine is away, and this worker leaves.
+        """
         handle = self.client.get_async_activity_handle(task_token=token)
-        for pause_s in pauses():
+        async for _ in self._tries():
             try:
                 await handle.complete(outcome)
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
                     return False
                 LOGGER.warning("the engine could not be told of a tool: %s", error.status.name)
-                await asyncio.sleep(pause_s)
             else:
-                break
-        return True
+                return True
+        return None
 
-    async def _heard_late(self, workflow_id: str, late: Json) -> None:
-        """Have the run hear what a tool has done that was given up; one that has ended does not."""
+    async def _heard_late(self, workflow_id: str, late: Json) -> bool | None:
+        """Have the run hear what a tool has done that was given up; one that has ended does not.
+
+        None is that nobody has heard it, and this worker leaves.
+        """
         handle: WorkflowHandle[Any, Any] = self.client.get_workflow_handle(workflow_id)
-        for pause_s in pauses():
+        async for _ in self._tries():
             try:
                 await handle.execute_update(SAY, late)
             except WorkflowUpdateFailedError:
-                return
+                return True
             except (RPCError, RPCTimeoutOrCancelledError) as error:  # nobody hears it yet
                 if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
-                    return
-                await asyncio.sleep(pause_s)
+                    return True
             else:
-                return
+                return True
+        return None

@@ -33,6 +33,7 @@ from detent.adapters.hosts.engines.temporal_follow import (
     DetentEffects,
     Followers,
 )
+from detent.adapters.hosts.engines.temporal_run import workflow_id
 from detent.core.errors import AgentChangedError
 from detent.ports.journal import JournalUnavailableError
 from detent.ports.listing import StoredRun
@@ -60,7 +61,7 @@ class TemporalEffects:
     ) -> None:
         self._client, self._queue, self._beat_s = client, queue, beat_s
         self._parts = parts
-        self._activity = EffectActivity(client, beat_s, outside)
+        self._outside, self._activity = outside, EffectActivity(client, beat_s, outside)
         self._running, self._drain_s = running, drain_s
         self._followers = Followers({name: part.spec for name, part in parts.items()})
         self._worker: Worker | None = None
@@ -93,8 +94,11 @@ class TemporalEffects:
     async def disconnect(self) -> None:
         """Hear out what is at work for a while, and leave."""
         if self._worker is not None:
+            # RULE: an engine that is away is not waited for, and the worker waits for whoever does
+            leaving = asyncio.get_running_loop().call_later(self._drain_s, self._outside.cancel)
             await self._worker.shutdown()
             await self._serving
+            leaving.cancel()
             if FOLLOWERS.get(self._queue) is self._followers:
                 del FOLLOWERS[self._queue]
 
@@ -112,7 +116,7 @@ class TemporalEffects:
             await self._client.start_workflow(
                 DetentEffects.run,
                 args=[given | {"queue": self._queue}, self._beat_s],
-                id=_id_of(given["run_id"]),
+                id=workflow_id(given["run_id"]),
                 task_queue=self._queue,
                 id_reuse_policy=policy,
                 memo={"agent": given["agent"], "rules": given["rules"]},
@@ -124,7 +128,7 @@ class TemporalEffects:
 
     async def say(self, run_id: str, said: Json) -> bool:
         """An update: the workflow itself says whether it has changed the run."""
-        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(_id_of(run_id))
+        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id(run_id))
         try:
             async with asyncio.timeout(SAY_S):
                 return await self._updated(handle, run_id, said)
@@ -165,7 +169,7 @@ class TemporalEffects:
 
     async def require_followable(self, run_id: str) -> None:
         """By the memo of the workflow. A worker that cannot says so from then on."""
-        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(_id_of(run_id))
+        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id(run_id))
         try:
             await self._require_followed(handle, run_id)
         except AgentChangedError as error:
@@ -180,12 +184,11 @@ class TemporalEffects:
     async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
         """A signal. A workflow that is not there has ended."""
         try:
-            handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(_id_of(run.run_id))
+            handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(
+                workflow_id(run.run_id)
+            )
             await handle.signal(LOOK, message)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
-                raise
-
-
-def _id_of(run_id: str) -> str:
-    return f"detent-{run_id}"
+                said = f"Temporal cannot be told: {error.message}"
+                raise JournalUnavailableError(said) from error
