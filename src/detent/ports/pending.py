@@ -217,7 +217,7 @@ def question(effect: AskHuman) -> PendingCall:
     repeats = f"One yes lets it be tried up to {attempts} times." if attempts > 1 else ""
     counts = COUNTS[effect.ask.scope]
     key = effect.idempotency_key
-    known_as = f"The tool was given the key {key}." if key and effect.trouble else ""
+    known_as = f"The tool was given the key {key}." if key and effect.after else ""
     reason = (effect.reason, change.text, known_as, repeats, counts, _people(effect))
     return PendingCall(
         outermost,

@@ -167,6 +167,33 @@ def test_rules_of_today_say_who_may_say_what_came_of_it() -> None:
     assert desk.goes_on(policy=later).approvers == Approvers(roles=("audit",))
 
 
+@pytest.mark.parametrize("inner", [NeverAskPolicy(), AlwaysAskPolicy()], ids=["allows", "asks"])
+def test_a_yes_of_yesterday_to_it_does_not_count_where_others_must_say_so(inner: Any) -> None:
+    """Nobody has begun it by that word yet, and the release that would asks others."""
+    desk = Desk(NeverAskPolicy())
+    call = desk.stopped(20)
+    desk.decide(said("cyd", call.confirm()))
+
+    anew = desk.goes_on(policy=WithApprovers(inner, TWO))
+
+    assert anew.approvers == TWO
+    assert anew.trouble == call.trouble
+    assert [euros for euros, _ in desk.wired] == [20.0]
+
+
+def test_who_would_not_ask_at_first_is_asked_afterwards_where_another_rule_asks() -> None:
+    """One yes was enough to begin it: to begin it once more takes those of the other rule, too."""
+    desk = Desk(AnyOf([WithApprovers(AskAbove("euros", 50), TWO), AskAbove("euros", 10)]))
+    first = desk.stopped(20)
+    assert first.approvers == Approvers()
+    desk.decide(said("cyd", first.confirm()))
+
+    call = desk.goes_on()
+    assert call.approvers == TWO
+    assert desk.refused(said("cyd", call.confirm())).startswith("not_entitled")
+    assert desk.goes_on().approvers == TWO  # by the rules of another process as well
+
+
 def test_a_question_names_the_key_by_which_the_world_can_be_asked() -> None:
     """That which the tool was given, and will be given once more."""
     desk = Desk(WithApprovers(AskAbove("euros", 50), Approvers(roles=("finance",))))

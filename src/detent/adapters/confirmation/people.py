@@ -13,7 +13,7 @@ from detent.adapters.confirmation.described import Classes
 from detent.adapters.confirmation.policies import Judgement, Rule, policy_from
 from detent.adapters.confirmation.strictness import PolicyFailedError, question_of
 from detent.core.chat.messages import ToolCall
-from detent.core.run.approval import ANYBODY, Allow, Approvers, Ask, Deny, Verdict
+from detent.core.run.approval import ANYBODY, Allow, Approvers, Ask, Verdict
 from detent.core.run.run import Run
 from detent.core.tools.tool import Tool
 
@@ -60,9 +60,11 @@ class WithApprovers(Rule):
         return super().from_dict(data, {**PEOPLE, **(classes or {})})
 
     def _asking(self, verdict: Verdict) -> Verdict:
-        if isinstance(verdict, Deny):
-            return verdict
-        return evolve(verdict, approvers=verdict.approvers & self.approvers)
+        if isinstance(verdict, Allow):
+            return evolve(verdict, afterwards=verdict.afterwards & self.approvers)
+        if isinstance(verdict, Ask):
+            return evolve(verdict, approvers=verdict.approvers & self.approvers)
+        return verdict
 
     def _failed(self, error: Exception) -> PolicyFailedError:
         question = question_of(error)

@@ -340,10 +340,13 @@ def _combined(
     combined, spends = combine(verdicts), _spent_by(verdicts)
     if isinstance(combined, Deny):
         return combined
-    if isinstance(combined, Allow):
-        who = (one.approvers for one in verdicts if not isinstance(one, Deny))
-        combined = evolve(combined, approvers=reduce(and_, who, ANYBODY))
-    return combined if combined.spends == spends else evolve(combined, spends=spends)
+    # who is asked about what came of it: all whom any of them would ask
+    who = [one.approvers for one in verdicts if isinstance(one, Ask)]
+    who += [one.afterwards for one in verdicts if not isinstance(one, Deny)]
+    everybody = reduce(and_, who, ANYBODY)
+    if (combined.spends, combined.afterwards) == (spends, everybody):
+        return combined
+    return evolve(combined, spends=spends, afterwards=everybody)
 
 
 def _spent_by(verdicts: Iterable[Verdict]) -> Amounts:

@@ -41,6 +41,7 @@ def stricter(one: Ask, other: Ask) -> Ask:
         _stricter_answers(one.answers, other.answers),
         _least((one.attempts, other.attempts)),
         one.approvers & other.approvers,
+        afterwards=one.afterwards & other.afterwards,
     )
 
 

@@ -119,7 +119,7 @@ def _objection(effect: AskHuman, event: HumanDecided) -> str:
     if (lack := not_allowed(effect.ask.answers, effect.call, event.decision)) is not None:
         return f"This answer does not count: {lack}."
     people = (effect.ask.approvers, event.decision, event.who, effect.votes, effect.started_by)
-    if (why := not_entitled(*people, may_say=bool(effect.trouble))) is not None:
+    if (why := not_entitled(*people, may_say=bool(effect.after))) is not None:
         return f"This answer does not count: {why.text}."
     changed = event.decision if isinstance(event.decision, Modified) else None
     faults = [] if changed is None else change_faults(effect.call, changed, effect.tool)

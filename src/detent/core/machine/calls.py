@@ -96,7 +96,7 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
         before = decisions_about(run, event.ref)
         if not before:
             return Refusal("unknown_call", f"{call} does not wait for a decision")
-        if before[-1].by == "expiry":
+        if before[-1].by == "expiry" and isinstance(before[-1].decision, Rejected):
             return Refusal("expired", f"{call}: nobody answered in time, and that was a no")
         return Refusal("repeated", f"{call} was {before[0].describe()} already")
     name, status = slot.call.tool_name, slot.status

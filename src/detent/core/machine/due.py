@@ -228,6 +228,7 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
                 votes=tuple(vote.by or "" for vote in status.votes),
                 started_by=run.started_by,
                 trouble=status.trouble,
+                after=status.after,
                 name=call_name(run, slot),
             )
 

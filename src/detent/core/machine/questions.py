@@ -85,11 +85,10 @@ def judge_call(
 def _apply_verdict(
     spec: AgentSpec[S], run: Run[S], slot: Slot, event: Judged, around: Around | None
 ) -> Run[S]:
-    before = slot.status
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
     tool = spec.tools[slot.call.tool_name]
     now = event.binding or binding_of(run, slot.call, tool)
-    past = before if isinstance(before, AwaitingDecision) else _past_question(slot)
+    past = _past_question(slot)
     attempt, verdict, demands = attempt_in(slot), event.verdict, list[str]()
     if not isinstance(verdict, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
@@ -102,10 +101,10 @@ def _apply_verdict(
     match verdict:
         case Deny(reason):
             return deny_call(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
-        case Allow(approvers=who) if is_left or not past.after:
-            return _let_run(run, slot, attempt, Clearance(now, attempt, approvers=who))
+        case Allow(afterwards=who) if is_left or not past.after:
+            return _let_run(run, slot, attempt, Clearance(now, attempt, afterwards=who))
         case Allow():  # nobody knows what the call has done: no policy is asked about that
-            ask = _asked_of(past, verdict)
+            ask = _about_outcome(past, verdict)
         case Ask() as ask:
             if clear is not None and is_left:
                 was = clear.ask or PLAIN_ASK
@@ -118,6 +117,7 @@ def _apply_verdict(
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
                 return _let_run(run, slot, attempt, clear)
+            ask = ask.about_outcome() if past.after else ask
     change, crash = change_in(run, slot, tool, now, demands), (past.after, past.trouble)
     again = past.again + bool(demands)
     question = ask_about(run, slot, ask, now, attempt, event.at, crash, change, again)
@@ -140,11 +140,13 @@ def _with_question(
 
 
 def _past_question(slot: Slot) -> AwaitingDecision:
-    """What was asked about a call that has its answer, as far as that matters if it is asked anew.
+    """What is asked about a call; where it has its answer, as far as it matters if asked anew.
 
     RULE: who has let it begin after a crash was a human. Until it has, no policy does, nor what was
     said before the crash.
     """
+    if isinstance(slot.status, AwaitingDecision):
+        return slot.status
     clear = slot.clearance
     if clear is None or not clear.after or attempt_in(slot) > clear.attempt:
         return AwaitingDecision("")
@@ -152,9 +154,11 @@ def _past_question(slot: Slot) -> AwaitingDecision:
     return AwaitingDecision("", ask=ask, after=clear.after, trouble=clear.trouble)
 
 
-def _asked_of(past: AwaitingDecision, verdict: Allow) -> Ask:
-    """A question about what a call has done, to those who may answer it by the rules of today."""
-    who = past.ask.approvers if verdict.approvers == ANYBODY else verdict.approvers
+def _about_outcome(past: AwaitingDecision, verdict: Allow | Ask) -> Ask:
+    """A question about what a call has done, by the rules of today; or by those that asked it."""
+    if isinstance(verdict, Ask):
+        return verdict.about_outcome()
+    who = past.ask.approvers if verdict.afterwards == ANYBODY else verdict.afterwards
     return attrs.evolve(past.ask, approvers=who)
 
 
@@ -170,8 +174,9 @@ def _new_demands(spec: AgentSpec[Any], run: Run[Any], slot: Slot, verdict: Verdi
     was = status.ask if isinstance(status, AwaitingDecision) else None
     if was is None and slot.clearance is not None:
         was = slot.clearance.ask
-    if isinstance(verdict, Allow) and isinstance(status, AwaitingDecision) and status.after:
-        verdict = _asked_of(status, verdict)
+    past = _past_question(slot)
+    if past.after and not isinstance(verdict, Deny):
+        verdict = _about_outcome(past, verdict)
     if not isinstance(verdict, Ask) or not (is_stale(slot) or _answer(slot) is not None):
         return []
     demands = ["a human must be asked"] if was is None else wants_more(verdict, was)
@@ -196,7 +201,7 @@ def _renew(slot: Slot, verdict: Allow | Ask, at: float | None) -> Slot:
         ask, until = _sooner(clear.ask, clear.expires_at, verdict, at)
         clear = attrs.evolve(clear, ask=ask, expires_at=until)
     if isinstance(verdict, Allow):
-        clear = attrs.evolve(clear, approvers=verdict.approvers)
+        clear = attrs.evolve(clear, afterwards=verdict.afterwards)
     return attrs.evolve(slot, clearance=attrs.evolve(clear, is_stale=False))
 
 
@@ -228,14 +233,14 @@ def ask_about(  # noqa: PLR0917 - the parts of a question
     again: int = 0,
 ) -> AwaitingDecision:
     """A question about `attempt`; `crash` is the name and the trouble that it came of."""
-    until = end_of(at, ask.expires_s)
+    until, why = end_of(at, ask.expires_s), crash[1]
     if crash[0]:  # to run a call again, perhaps, says nothing of others
         ask = attrs.evolve(ask, remember="call")
     if slot.suspended is not None:  # it works on the call as it was when it began
         ask = attrs.evolve(ask, answers=attrs.evolve(ask.answers, modify=()))
-        crash = crash[0], wording.AGENT_WAITS
+        why = wording.AGENT_WAITS
     digest = digest_of(run, slot, binding, crash[0], again)
-    reason = "; ".join(filter(None, (crash[1], ask.reason)))
+    reason = "; ".join(filter(None, (why, ask.reason)))
     return AwaitingDecision(
         digest, reason, attempt, until, ask, binding, *crash, change, again=again
     )

@@ -236,7 +236,7 @@ def _question(
     if clear is None:
         now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
         return ask_about(run, slot, Ask(), now, begins, at, cause)
-    ask = clear.ask or Ask(approvers=clear.approvers)
+    ask = (clear.ask or Ask(afterwards=clear.afterwards)).about_outcome()
     return ask_about(run, slot, ask, clear.binding, begins, at, cause)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any, Literal, TypeAlias, get_args
 
-from attrs import Attribute, field, fields_dict, frozen
+from attrs import Attribute, evolve, field, fields_dict, frozen
 from attrs.validators import and_, deep_iterable, min_len, optional
 
 from detent.core.chat.messages import ToolCall
@@ -130,11 +130,11 @@ class Allow:
 
     Attributes:
         spends: what that takes of budgets.
-        approvers: who may answer, if nobody knows afterwards what came of it.
+        afterwards: who may answer, if nobody knows afterwards what came of it.
     """
 
     spends: Amounts = NOTHING
-    approvers: Approvers = ANYBODY
+    afterwards: Approvers = ANYBODY
 
 
 @frozen
@@ -151,6 +151,7 @@ class Ask:
         attempts: how many attempts one yes lets begin; None is all that the tool's `retries` allow.
         approvers: who may answer.
         spends: what the call takes of budgets if it runs.
+        afterwards: who must be among those who answer, if nobody knows afterwards what came of it.
     """
 
     # it may quote arguments that are secret, of which only the tool knows
@@ -162,6 +163,11 @@ class Ask:
     attempts: int | None = field(default=None, validator=optional(_is_count))
     approvers: Approvers = ANYBODY
     spends: Amounts = NOTHING
+    afterwards: Approvers = ANYBODY
+
+    def about_outcome(self) -> Ask:
+        """The question about what came of a call that was asked about in this way."""
+        return evolve(self, approvers=self.approvers & self.afterwards)
 
     @property
     def scope(self) -> Scope:
@@ -295,7 +301,7 @@ class Clearance:
         trouble: what happened then, in words.
         answer: what a human has answered in the tool's place, and no policy has seen.
         is_granted: what was confirmed for another call has let it run.
-        approvers: who may answer for a call that a policy allowed, if nobody knows what came of it.
+        afterwards: who may answer, where a policy allowed it, if nobody knows what came of it.
     """
 
     binding: Binding
@@ -309,7 +315,7 @@ class Clearance:
     trouble: str = ""
     answer: str | None = None
     is_granted: bool = False
-    approvers: Approvers = ANYBODY
+    afterwards: Approvers = ANYBODY
 
     def covers(self, attempt: int) -> bool:
         """Whether it lets this attempt begin."""

@@ -76,10 +76,11 @@ def with_spending(run: Run[S], slot: Slot) -> Run[S]:
 
     Where an agent that has waited goes with it, what that agent's calls have held is given back.
 
-    RULE: an agent that waits has begun: a later verdict, which takes less, gives nothing back.
+    RULE: an agent at work, or one that waits, has begun: a later verdict, which takes less, gives
+    nothing back.
     """
     was = run.slots[slot.ref.place]
-    if slot.suspended is not None:
+    if agent_at(slot) is not None:
         slot = evolve(slot, spends=largest([was.spends, slot.spends]))
     run = charge(run, was.spends, slot.spends)
     if agent_at(was) is not None and agent_at(slot) is None:

@@ -240,7 +240,7 @@ class AskHuman(_OfCall):
     `expires_at`, in seconds since 1970, the answer is no. `begins` is the attempt that a yes lets
     begin, `change` what was decided before, `votes` who has said yes where it takes more people,
     `started_by` who has begun the run, `trouble` why nobody knows what the attempt before has done,
-    `name` what the call is called in the world, which may be asked about that.
+    `after` the name of the crash that it came of, `name` what the call is called in the world.
     """
 
     ref: CallRef
@@ -258,6 +258,7 @@ class AskHuman(_OfCall):
     votes: tuple[str, ...] = ()
     started_by: str | None = None
     trouble: str = ""
+    after: str = ""
     name: CallName | None = field(default=None, repr=False)
     kind = "human"
 
@@ -276,7 +277,7 @@ class AskHuman(_OfCall):
         answers = self.ask.answers
         if self.ask.approvers.count == 1:
             return answers
-        return evolve(answers, modify=(), respond=answers.respond and bool(self.trouble))
+        return evolve(answers, modify=(), respond=answers.respond and bool(self.after))
 
 
 @frozen
