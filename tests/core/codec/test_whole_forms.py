@@ -22,7 +22,16 @@ from zoneinfo import ZoneInfo
 
 import attrs
 import pytest
-from pydantic import AnyUrl, BaseModel, ConfigDict, Field, PrivateAttr, SecretBytes, SecretStr
+from pydantic import (
+    AnyUrl,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretBytes,
+    SecretStr,
+    TypeAdapter,
+)
 
 from detent import State
 from detent.core.codec.json_text import is_plain
@@ -217,9 +226,10 @@ def changed(value: Any, **changes: Any) -> Any:
 
 NIGHT = datetime(2026, 10, 25, 1, 30)  # noqa: DTZ001 - of the hour that comes twice in London
 ZONES = (
-    *(UTC, timezone(timedelta(0), "A"), timezone(timedelta(hours=1)), Unsure("a"), Unsure("b")),
+    *(Unsure("a"), Unsure("b")),
     *map(ZoneInfo, ("UTC", "Europe/London", "Africa/Abidjan")),
 )
+FIXED = (UTC, timezone(timedelta(hours=1)))
 DAY = datetime(2026, 1, 2, tzinfo=UTC)
 GROUPS: list[list[Any]] = [
     [1, 1.0, True, "1", None, 2**70, -(2**70), Size.SMALL, Size.LARGE, Colour.RED, Colour.BLUE],
@@ -241,12 +251,12 @@ GROUPS: list[list[Any]] = [
     [ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Tokyo")],
     [
         *(NIGHT, NIGHT.replace(fold=1)),
-        *(NIGHT.replace(tzinfo=zone) for zone in ZONES),
+        *(NIGHT.replace(tzinfo=zone) for zone in (*FIXED, *ZONES)),
         *(NIGHT.replace(tzinfo=zone, fold=1) for zone in ZONES),
     ],
     [
         *(NIGHT.time(), NIGHT.time().replace(fold=1)),
-        *(NIGHT.time().replace(tzinfo=zone) for zone in ZONES),
+        *(NIGHT.time().replace(tzinfo=zone) for zone in (*FIXED, *ZONES)),
     ],
     [changed(Euros(1), note="a"), changed(Euros(1), note="b"), Decimal("-0"), Decimal("NaN1")],
     [changed(Noted(), note="a"), changed(Noted(), note="b")],
@@ -274,6 +284,18 @@ GROUPS: list[list[Any]] = [
     [Order(payee=Payee()), Order(payee=BankPayee()), Order(payee=BankPayee(iban="I"))],
     [Own("a"), Own("b"), Own("a", "k"), Own("a", "j"), {"to": "a"}],
 ]
+
+
+def test_of_a_zone_that_has_one_offset_for_ever_that_says_all() -> None:
+    """Stores keep no more of it: a question that names more would be put twice."""
+    known = TypeAdapter(datetime).validate_python("2026-01-01T00:00:00Z").tzinfo
+    assert type(known) is not timezone
+    others = pytest.importorskip("dateutil.tz")
+    zones = (timezone(timedelta(0), "A"), known, others.tzutc(), others.tzoffset("B", 0))
+    for value in (NIGHT, NIGHT.time()):
+        for zone in zones:
+            assert whole_form(value.replace(tzinfo=zone)) == whole_form(value.replace(tzinfo=UTC))
+            assert whole_form(value.replace(tzinfo=zone)) != whole_form(value)
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=range(len(GROUPS)))

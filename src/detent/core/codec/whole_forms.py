@@ -33,24 +33,35 @@ Write: TypeAlias = Callable[[Any], object]
 
 
 def _clock_parts(kind: Any) -> Write:
-    """What a date and time, or a time, says: isoformat keeps an offset of a zone, and no fold.
+    """What a date and time, or a time, says: isoformat keeps the offset of a zone, and no fold.
 
     Two zones of one offset part on another day, and a day's arithmetic asks the zone itself.
+
+    RULE: what stores give back is the same, or each question would be put twice. Of a zone that has
+    one offset for ever they keep that, in whatever class, and it says all.
     """
 
     def parts(value: Any) -> object:
-        more = [_ask_zone(name, kind, value) for name in ("dst", "tzname")]
-        return [kind.isoformat(value), value.fold, value.tzinfo, *more]
+        more = () if _is_fixed(value.tzinfo) else (value.fold, value.tzinfo)
+        return [kind.isoformat(value), *more]
 
     return parts
 
 
-def _ask_zone(name: str, kind: Any, value: Any) -> object:
-    """What a zone says of a time; a zone need not know all that Python may ask it."""
-    try:
-        return getattr(kind, name)(value)
-    except NotImplementedError:
-        return None
+FIXED = frozenset(
+    {
+        ("datetime", "timezone"),
+        ("pydantic_core._pydantic_core", "TzInfo"),
+        ("dateutil.tz.tz", "tzutc"),
+        ("dateutil.tz.tz", "tzoffset"),
+    }
+)
+"""The modules and names of zones that have one offset for ever: others may say so, and have not."""
+
+
+def _is_fixed(zone: tzinfo | None) -> bool:
+    kind = type(zone)
+    return (kind.__module__, kind.__qualname__) in FIXED
 
 
 SCALARS: Mapping[type, Write] = {
