@@ -33,6 +33,7 @@ from detent.approvals import (
     Answers,
     AnyOf,
     Ask,
+    AskAbove,
     AskOverBudget,
     BlockingConfirmationStrategy,
     CallRule,
@@ -589,6 +590,27 @@ def test_silence_is_a_no() -> None:
     assert results(result) == [
         "Tool 'wire' was not run: it had to be confirmed, and nobody did so in time"
     ]
+
+
+def test_what_nobody_answered_in_time_is_answered_by_no_later_yes_to_another_call() -> None:
+    """Though nobody has driven the run since, and the question stands there still."""
+    clock, journal = Clock(), MemoryJournal()
+    made = [ToolCall("wire", {"to": to, "amount": n}, to) for to, n in (("Ann", 5), ("Eve", 9))]
+    twice = ChatMessage.from_assistant(tool_calls=made)
+    late = WithQuestionOptions(AskAbove("amount", 8), expires_s=60.0)
+    agent = agent_of(
+        [wire],
+        *(twice, "done"),
+        journal=journal,
+        clock=clock,
+        confirmation_strategies={"wire": AnyOf([AlwaysAskPolicy(), late])},
+    )
+    stop(agent)
+    first, second = agent.pending("r")
+    assert (first.expires_at, second.expires_at) == (None, 60.0)
+    clock.time = 61.0
+    agent.decide("r", first.confirm(remember="tool"))
+    assert "nobody did so in time" in results(go_on(agent))[1]
 
 
 def test_a_yes_lapses_unless_the_call_begins() -> None:

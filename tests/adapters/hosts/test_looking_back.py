@@ -11,6 +11,7 @@ from attrs import evolve
 
 from detent import (
     Agent,
+    AgentTool,
     AlwaysAskPolicy,
     ChatMessage,
     MemoryJournal,
@@ -84,6 +85,29 @@ def test_another_model_goes_on_with_what_was_said_then() -> None:
     agent, by, texts = asyncio.run(visit())
     assert (agent, by) == ("other", "Eve")
     assert texts == ["Pay Ann.", "No, wait.", "I am another model."]
+
+
+def test_a_fork_is_of_who_makes_it_and_so_are_the_runs_inside() -> None:
+    """Whoever may not say yes to runs of their own must not get one that another has begun."""
+    call = ToolCall("helper", {"task": "Pay Ann."})
+    helper = AgentTool(agents()["clerk"], name="helper", description="Pays.")
+
+    async def visit() -> list[str | None]:
+        outer = Agent(chat_generator=ScriptedChatGenerator(call), tools=[helper])
+        async with LocalHost({"outer": outer}, MemoryJournal(), look_s=0.05) as host:
+            await host.start("outer", "Go.", run_id="r", started_by="Cyd")
+            async for _ in host.watch("r"):
+                if found := await host.pending():
+                    break
+            made = await host.send("r", Fork(by="Ada"))
+            assert isinstance(made, Accepted)
+            async for _ in host.watch(made.run_id):
+                found = [one for one in await host.pending() if one.call.run_id == made.run_id]
+                if found:
+                    break
+            return [one.call.started_by for one in found]
+
+    assert asyncio.run(visit()) == ["Ada"]
 
 
 def test_an_agent_without_the_tools_cannot_go_on() -> None:

@@ -191,6 +191,14 @@ class Unsure(tzinfo):
         """None of its own."""
         return timedelta(0)
 
+    def dst(self, _: datetime | None, /) -> timedelta | None:
+        """It does not know."""
+        raise NotImplementedError
+
+    def tzname(self, _: datetime | None, /) -> str | None:
+        """Neither this."""
+        raise NotImplementedError
+
 
 class Euros(Decimal):
     """A number with more in it."""

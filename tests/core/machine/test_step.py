@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -148,6 +149,21 @@ def test_a_run_starts_by_asking_the_model() -> None:
     assert isinstance(effect, AskModel)
     assert effect.messages == [ChatMessage.from_system("be brief"), HELLO]
     assert effect.tools == (NOTE.spec, PAY.spec, FINISH.spec)
+
+
+def test_what_is_no_spec_or_event_is_told() -> None:
+    """As a loop of somebody's own may have it: the agent, the run, a text, nothing."""
+    wrong: Any = "hello"
+    run = start(SPEC, [ChatMessage.from_user("hello")], run_id="r")
+    for call, text in (
+        (lambda: start(wrong, [], run_id="r"), "start takes an AgentSpec first"),
+        (lambda: start(SPEC, wrong, run_id="r"), "start takes a list of messages"),
+        (lambda: step(wrong, run, Resumed("p")), "step takes an AgentSpec first"),
+        (lambda: step(SPEC, run, wrong), "step takes an event last"),
+        (lambda: due(wrong, run), "due takes an AgentSpec first"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            call()
 
 
 def test_initial_state_is_checked() -> None:

@@ -8,9 +8,9 @@ import pytest
 from attrs import evolve
 
 from detent import ChatMessage, Confirmed, Limits, Modified, Rejected, State, Tool, ToolCall
-from detent.approvals import Allow, Ask, Deny, judge
+from detent.approvals import Allow, Approvers, Ask, Deny, judge
 from detent.core.machine.delegation import begins_none, runs_in
-from detent.core.machine.recovery import rebind, without_clearances
+from detent.core.machine.recovery import begun_by, rebind, without_clearances
 from detent.core.run.approval import Verdict
 from detent.core.run.run import AwaitingDecision, Ready, agent_at
 from detent.core.storage.journal import progress_mark
@@ -188,6 +188,31 @@ def test_a_later_verdict_gives_nothing_back_of_what_an_agent_has_taken() -> None
     assert again.spent == {"eur": 10.0, "calls": 1.0}
     more = spec_of(Allow(FrozenDict({"eur": 6.0})))
     assert judged(more, step(more, run, Resumed("p2"))).spent == {"eur": 11.0}
+
+
+def test_nor_of_what_an_agent_at_work_has_taken() -> None:
+    """It goes on by the rules of today, and has begun by those of yesterday."""
+    less = spec_of(Allow(FrozenDict({"eur": 2.0})))
+    run = judged(less, step(less, at_work(), Resumed("p2")))
+    assert isinstance(only(run).status, Delegated)
+    assert run.spent == at_work().spent
+
+
+def test_nobody_may_say_what_came_of_an_agent_that_waits() -> None:
+    """It has come to nothing yet: several people confirm that it goes on, or reject it."""
+    two = spec_of(Ask("", approvers=Approvers(2)))
+    run = rebind(without_clearances(two, at_work()), "f", "m")
+    (human,) = due(two, judged(two, step(two, run, Resumed("p2"))))
+    assert isinstance(human, AskHuman)
+    assert (human.after, human.trouble, human.answers.respond) == ("", "", False)
+    assert "the agent has begun on it" in human.reason
+
+
+def test_a_copy_is_of_who_begins_it_and_so_are_the_runs_inside() -> None:
+    """Also while its agent waits: they may not say yes as somebody else's."""
+    for run in (at_work(), forked(at_work())):
+        assert {inner.started_by for _, inner in runs_in(begun_by(run, "Ada"))} == {"Ada"}
+        assert len(list(runs_in(run))) == 2
 
 
 def test_what_a_limit_ends_has_held_nothing() -> None:

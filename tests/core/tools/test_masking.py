@@ -10,18 +10,29 @@ from typing import Annotated, Any, Generic, TypedDict, TypeVar, get_type_hints
 
 import pytest
 import typing_extensions
+from attrs import evolve
 from pydantic import BaseModel, RootModel
 
 from detent import (
     ChatMessage,
+    ImageContent,
     State,
+    TextContent,
     Tool,
     ToolCall,
     ToolDefinitionError,
     create_tool_from_function,
 )
 from detent.core.tools.invocation import Invocation
-from detent.core.tools.masking import MASK, SecretParameter, masked_in, with_secrets_marked
+from detent.core.tools.masking import (
+    MASK,
+    SecretParameter,
+    masked_in,
+    shown_call,
+    shown_message,
+    shown_result,
+    with_secrets_marked,
+)
 
 
 def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
@@ -35,6 +46,30 @@ def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
 
     assert masked_in(declared, schema) == {"a", "b", "d"}
     assert masked_in({}, {}) == frozenset()
+
+
+def test_people_see_calls_and_results_without_what_is_secret() -> None:
+    """Whatever stands in one text with it; of what has no secret nothing is made anew."""
+    plain = ToolCall("look", {"n": 1}, "a")
+    secret = ToolCall("pay", {"pin": "4711", "n": 1}, "b", secret=("pin",))
+    cut = ToolCall("pay", {}, "c", unreadable='{"pin": "4711', secret=("pin",))
+    assert shown_call(plain) is plain
+    assert shown_call(secret).arguments == {"pin": MASK, "n": 1}
+    assert shown_call(cut).unreadable == MASK
+
+    said = ChatMessage.from_assistant("hi", tool_calls=[plain, secret])
+    assert shown_message(said).tool_calls == (plain, shown_call(secret))
+    told = ChatMessage.from_tool("paid by 4711", secret)
+    (result,) = shown_message(told).tool_call_results
+    assert (result.text, result.origin) == ("paid by <pin>", shown_call(secret))
+    parts = ChatMessage.from_tool(
+        [TextContent("by 4711"), ImageContent("aGk=", "image/png")], secret
+    )
+    (result,) = shown_message(parts).tool_call_results
+    assert [getattr(one, "text", None) for one in result.result] == ["by <pin>", None]
+    other = ChatMessage.from_tool("4711", cut).tool_call_results[0]
+    assert shown_result(other).text == "4711"  # which nobody has said
+    assert shown_result(evolve(other, origin=secret), ()).text == "4711"
 
 
 def test_what_has_a_secret_part_is_secret_as_a_whole() -> None:

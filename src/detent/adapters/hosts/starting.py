@@ -18,6 +18,7 @@ from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.legs import AnyHandle, Legs, told_by
 from detent.adapters.hosts.reading import Reading, asked
 from detent.core.errors import StateError, StoredDataError, UnstorableError
+from detent.core.machine.recovery import begun_by
 from detent.core.run.events import Event, MessageReceived
 from detent.core.run.run import Run
 from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
@@ -158,8 +159,7 @@ class Starting:
             return HostRefusal("unreadable", str(error))
         except ValueError as error:
             return HostRefusal("invalid", str(error))
-        # whoever may not say yes to runs of their own must not get one that another has begun
-        return snapshot_of(spec, evolve(run, started_by=fork.by))
+        return snapshot_of(spec, begun_by(run, fork.by))
 
     async def say(self, run_id: str, said: MessageReceived, new_id: str) -> Accepted | HostRefusal:
         """Go on with the conversation of a run that has ended, in a run of its own.

@@ -30,6 +30,8 @@ from detent.core.codec.json_text import LEAST, MOST, NATIVE, TAG, is_plain
 from detent.core.values.shared_list import SharedList
 
 Write: TypeAlias = Callable[[Any], object]
+FORMS = 2
+"""Another number for other forms of the same values: what was bound by those of before is not."""
 
 
 def _clock_parts(kind: Any) -> Write:

@@ -292,7 +292,7 @@ def _release(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) 
     """The slot, ready if it waits for no more than what has been confirmed for it meanwhile."""
     status = slot.status
     # A question that came of a crash is another one: no earlier word answers it.
-    if not isinstance(status, AwaitingDecision) or status.after:
+    if not isinstance(status, AwaitingDecision) or status.after or is_past(status.expires_at, at):
         return slot
     grant = grant_for(spec, run, spec.tools[slot.call.tool_name], status.binding, at, status.ask)
     if grant is None:

@@ -156,6 +156,19 @@ def rebind(run: Run[S], run_id: str, nonce: str) -> Run[S]:
     return with_slots(copy, [_rebind(slot, copy, was, new) for slot in run.slots])
 
 
+def begun_by(run: Run[S], who: str | None) -> Run[S]:
+    """The run and those of agents inside as ones that somebody else has begun.
+
+    RULE: whoever may not say yes to runs of their own must not get one that another has begun.
+    """
+    slots = list[Slot]()
+    for slot in run.slots:
+        agent = agent_at(slot)
+        inner = agent and Delegated(agent.tool_name, begun_by(agent.run, who))
+        slots.append(slot if inner is None else with_agent(slot, inner))
+    return with_slots(evolve_run(run, started_by=who), slots)
+
+
 def without_clearances(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """The run with no call confirmed that has no answer yet: policies judge these anew."""
     return _ungrant(spec, run, _to_be_judged)

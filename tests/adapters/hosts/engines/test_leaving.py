@@ -10,6 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from detent import MemoryJournal
 from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.effects.driving import EveryRun
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.engines.temporal_activity import EffectActivity
@@ -19,7 +20,6 @@ from detent.adapters.hosts.reading import Reading
 from detent.machine import ManualClock
 from detent.ports.journal import Entry
 from detent.ports.listing import Listing
-from tests.adapters.hosts.effects.test_driving import EveryRun
 
 
 class Away:

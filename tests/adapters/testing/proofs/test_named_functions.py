@@ -134,7 +134,7 @@ async def later_on() -> AsyncGenerator[str, None]:
     yield pay(900)
 
 
-BY_DEFAULT = defaultdict(lambda: pay(900))
+BY_DEFAULT: defaultdict[str, str] = defaultdict(lambda: pay(900))
 BY_KEY, NOTED = {pay: "pay"}, Annotated[int, pay]
 WAITING, VARIABLE = SimpleQueue[Any](), ContextVar("way", default=pay)
 WAITING.put(pay)

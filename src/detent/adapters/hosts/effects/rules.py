@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from detent.core.codec.whole_forms import FORMS
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
 from detent.core.tools.version import hash_of
@@ -22,6 +23,7 @@ def rules_fingerprint(spec: AgentSpec[Any]) -> str:
     calls = (limits.max_tool_calls, limits.max_calls_per_reply)
     noes = (limits.max_rejections, limits.max_tool_rejections)
     return hash_of(
+        FORMS,  # by which what a call is bound to is worked out, each time that a run is followed
         sorted(spec.exit_conditions),
         (bounds, calls, noes, limits.final_answer),
         (spec.model_retries.times, spec.fail_on_tool_fault),
