@@ -73,7 +73,9 @@ class SQLiteJournal:
 
     def __init__(self, path: str | Path, *, outage_s: float = OUTAGE_S) -> None:
         self._path, self.outage_s = str(path), outage_s
-        if self._path != ":memory:" and not Path(self._path).parent.is_dir():
+        if self._path == ":memory:":
+            raise JournalError("runs that are to be in memory alone are kept by a MemoryJournal()")
+        if not Path(self._path).parent.is_dir():
             folder = Path(self._path).parent
             raise JournalError(
                 f"the journal {path} could not be opened: there is no folder {folder}; make it"
@@ -84,8 +86,7 @@ class SQLiteJournal:
 
     def __repr__(self) -> str:
         """By the whole path: a relative one is another file in another folder."""
-        path = self._path if self._path == ":memory:" else str(Path(self._path).absolute())
-        return f"{type(self).__name__}({path!r})"
+        return f"{type(self).__name__}({str(Path(self._path).absolute())!r})"
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

@@ -43,7 +43,7 @@ END
 """
 """An entry that does not follow is refused. So one statement is all that most appends need, and a
 transaction by itself: with a check before it, an append takes half as many instructions again."""
-WAIT_S = 30.0
+WAIT_S = 10.0
 """How long a write waits for other processes that write to the same file."""
 PAUSE_S = 0.005
 """How long after a refusal a new file is tried again."""

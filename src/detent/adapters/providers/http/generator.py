@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from detent.adapters.providers.http.answers import Answer, Fold, Payloads
 from detent.adapters.providers.http.api import ChatRequest, HttpApi
@@ -20,12 +20,12 @@ from detent.adapters.providers.http.clients import Clients, require_httpx
 from detent.adapters.providers.http.counting import CountFold
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of, unsent_key
 from detent.adapters.providers.http.listing import NamesFold, names_in
+from detent.adapters.providers.http.options import HttpOptions, require_known
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.adapters.providers.meaning.estimates import counted
 from detent.adapters.providers.meaning.server_tools import (
     COMPUTER,
     ComputerUse,
-    ServerTool,
     all_labels,
     require_server_tools,
     server_tool_data,
@@ -40,9 +40,6 @@ from detent.core.values.frozen import thaw
 from detent.ports.chat import StreamingCallback
 from detent.ports.stopping import wait
 
-if TYPE_CHECKING:
-    import httpx
-
 SECRET_HEADERS = ("auth", "cookie", "key", "secret", "token")
 """Words in the names of headers whose values are secrets, however they were given."""
 
@@ -50,32 +47,6 @@ POLL_S = 2.0
 """How long to wait before looking again for an answer that a server makes in the background."""
 
 BASIC_HEADERS = {"content-type": "application/json", "user-agent": "detent"}
-
-
-class HttpOptions(TypedDict, total=False):
-    """The options of every chat generator over HTTP.
-
-    Attributes:
-        generation_kwargs: further members of each request. None leaves a member out.
-        thinking: how much the model shall think before it answers: "off", "low", "medium", "high",
-            or at most so many tokens; in the words of the provider, as near as it has them. What
-            `generation_kwargs` says in the provider's own words wins. By default the model's own.
-        server_tools: what the provider runs itself while the model answers: `WebSearch`,
-            `CodeExecution`, `FileSearch`; and `ComputerUse`, which the agent's tool ``computer``
-            runs. One that the provider has not is refused before anything is sent.
-        timeout: seconds for a whole call, or `Timeouts`.
-        headers: further request headers; a `Secret` among them never prints.
-        http_client: sends the blocking calls, for proxies, certificates and tests; it stays yours.
-        async_http_client: the same for coroutines; it must be used in one event loop only.
-    """
-
-    generation_kwargs: Mapping[str, object] | None
-    thinking: ThinkingLevel | None
-    server_tools: Sequence[ServerTool]
-    timeout: float | Timeouts
-    headers: Mapping[str, str | Secret] | None
-    http_client: httpx.Client | None
-    async_http_client: httpx.AsyncClient | None
 
 
 def _is_secret(name: str, headers: Mapping[str, str | Secret]) -> bool:
@@ -109,12 +80,7 @@ class HttpChatGenerator:
         api_key: str | Secret | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        if unknown := options.keys() - HttpOptions.__annotations__.keys():
-            known = ", ".join(HttpOptions.__annotations__)
-            raise TypeError(
-                f"{type(self).__name__} has no option {', '.join(map(repr, sorted(unknown)))}; "
-                f"beside its own it has {known}; what goes into requests is generation_kwargs"
-            )
+        require_known(type(self).__name__, options)
         self.model, self.api = model, api
         self._base_url, self._key = server_of(api.endpoint, api_base_url, api_key)
         self._options = dict(options.get("generation_kwargs") or {})
