@@ -10,18 +10,29 @@ from typing import Annotated, Any, Generic, TypedDict, TypeVar, get_type_hints
 
 import pytest
 import typing_extensions
+from attrs import evolve
 from pydantic import BaseModel, RootModel
 
 from detent import (
     ChatMessage,
+    ChatRole,
     State,
     Tool,
     ToolCall,
+    ToolCallResult,
     ToolDefinitionError,
     create_tool_from_function,
 )
 from detent.core.tools.invocation import Invocation
-from detent.core.tools.masking import MASK, SecretParameter, masked_in, with_secrets_marked
+from detent.core.tools.masking import (
+    MASK,
+    SecretParameter,
+    masked_in,
+    shown_call,
+    shown_message,
+    shown_result,
+    with_secrets_marked,
+)
 
 
 def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
@@ -276,3 +287,19 @@ def test_what_could_not_be_read_is_no_secret_twice() -> None:
     fault = invocation.fault(ValueError("it was 'tomorrow at noon'"))
 
     assert fault.message.endswith("ValueError: it was '<time>'")
+
+
+def test_what_could_not_be_read_is_shown_of_a_call_without_secrets_alone() -> None:
+    """In it a secret may stand anywhere; a result has it by its call."""
+    unread = ToolCall("login", {}, "c1", unreadable='{"pin": "geheim"')
+    marked = evolve(unread, secret=("pin",))
+    said = ToolCallResult("it was not run", marked, error=True)
+
+    shown = [shown_call(marked), shown_call(unread, ["pin"])]
+    shown += [shown_result(said).origin, shown_result(evolve(said, origin=unread), ["pin"]).origin]
+    answered = ChatMessage(ChatRole.TOOL, [said])
+    (told,) = shown_message(answered).tool_call_results
+    assert [call.unreadable for call in (*shown, told.origin)] == [MASK] * 5
+    assert shown_call(evolve(marked, unreadable=None)).unreadable is None
+    assert shown_call(unread) is unread
+    assert shown_result(evolve(said, origin=unread)).origin.unreadable == unread.unreadable
