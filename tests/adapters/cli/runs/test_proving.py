@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 
+import httpx
 import pytest
 
 from detent import SQLiteJournal
@@ -21,7 +24,7 @@ from detent.approvals import (
 from detent.web import Tokens
 from tests.adapters.cli.runs.clerks import PAY, app, begin, call, document
 from tests.adapters.web.browsers import ANN, Site
-from tests.adapters.web.pages import Paid, clerk, waiting
+from tests.adapters.web.pages import Paid, clerk, token_in, waiting
 
 REFUSED = 4
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
@@ -166,3 +169,21 @@ def test_a_host_that_has_no_use_for_them_is_given_none(words: list[str], why: st
         where = ["--host", site.url, "--token-file", "people"]
         told = call("decide", "one", "--confirm", "--unseen", *words, *where, code=2).stderr
     assert why in told
+
+
+def test_the_command_of_a_page_decides_about_a_run_whose_id_looks_like_an_option() -> None:
+    """As it stands there: the id is one, and nothing is rejected."""
+    made = {"--reject": clerk([], ANN, approvers=KEYS)}
+    site = Site(lambda: waiting(made), sign_in=Tokens({TOKEN: "Ada"}))
+    try:
+        with httpx.Client(base_url=site.url, follow_redirects=True) as client:
+            csrf = token_in(client.get("/sign-in").text)
+            page = client.post("/sign-in", data={"token": TOKEN, "csrf": csrf}).text
+        shown = page.partition("<code><bdi>detent runs ")[2].partition("</bdi>")[0]
+        files = {"FILE": "people", "KEY": "key"}
+        words = [files.get(word, word) for word in shlex.split(unescape(shown))]
+        said = call(*words).stderr
+        site.wait_for("--reject")
+    finally:
+        site.close()
+    assert "is decided about by Ada" in said
