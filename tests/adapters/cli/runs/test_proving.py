@@ -143,6 +143,8 @@ def test_a_signature_is_made_here_and_sent_to_a_host() -> None:
         (["--key-file", "key", "--credential-file", "mine"], "not both"),
         (["--key-file", "people"], "your name and the private_key"),
         (["--credential-file", "empty"], "there is nothing in it"),
+        (["--credential-file", "binary"], "--credential-file binary: expected text, in UTF-8"),
+        (["--key-file", "binary"], "--key-file binary: expected text, in UTF-8"),
     ],
 )
 def test_files_that_say_nobody_are_refused(
@@ -150,6 +152,7 @@ def test_files_that_say_nobody_are_refused(
 ) -> None:
     """What is in them is not quoted."""
     Path("empty").write_text("\n")
+    Path("binary").write_bytes(b"\x89PNG")
     where = waiting_at_a_store(monkeypatch, KEYS)
     told = call("decide", "order-1", "--confirm", "--unseen", *words, *where, code=2).stderr
     assert why in " ".join(told.split())
