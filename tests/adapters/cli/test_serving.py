@@ -201,6 +201,7 @@ def refused(*words: str) -> str:
         ("nobody", (), "has no 'nobody'"),
         ("agnets", (), "has no 'agnets'; did you mean"),
         ("own", ("--token-file", "tokens"), "--token-file is for --web"),
+        ("own", ("--web", "127.0.0.1:0", "--token-file", "b.db"), "b.db: expected text, in UTF-8"),
         ("own", ("--port", "8000"), "--web HOST:PORT, as --web 127.0.0.1:8000"),
         ("own", ("--web", "0.0.0.0:0"), "say by --token-file FILE who may sign in"),
         ("own", ("--web", "example.com:0"), "say by --token-file FILE who may sign in"),
@@ -213,6 +214,7 @@ def test_what_cannot_be_served_is_said(
     app: str, words: tuple[str, ...], text: str, folder: Path
 ) -> None:
     """And what to do about it."""
+    Path("b.db").write_bytes(b"\x89PNG")
     assert text in refused(f"{folder.name}:{app}", *words)
     assert not Path("x.db").exists()
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from threading import Event
+from collections.abc import Callable
+from functools import partial
+from io import StringIO
+from threading import Barrier, Event
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics.export import (
+    ConsoleMetricExporter,
+    InMemoryMetricReader,
+    PeriodicExportingMetricReader,
+)
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -71,3 +78,71 @@ def test_a_collector_that_is_away_holds_no_host(
         "telemetry could not be sent, and is lost: ConnectionError",
         "telemetry was not sent within 0.05 s, and is lost",
     ]
+
+
+class Traces(TracerProvider):
+    """The SDK's, of which a test says what its flush does."""
+
+    def __init__(self, does: Callable[[], object]) -> None:
+        super().__init__()
+        self.does = does
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """As the test says."""
+        return bool(self.does())
+
+
+class Meters(MeterProvider):
+    """The same of metrics."""
+
+    def __init__(self, does: Callable[[], object]) -> None:
+        super().__init__()
+        self.does = does
+
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        """As the test says."""
+        return bool(self.does())
+
+
+def away() -> object:
+    raise ConnectionError("no collector")
+
+
+@pytest.mark.parametrize("broken", ["traces", "meters"])
+def test_spans_and_metrics_are_sent_whatever_is_wrong_with_the_other(broken: str) -> None:
+    """What went wrong is raised all the same."""
+    sent = Event()
+    does = {"traces": sent.set, "meters": sent.set, broken: away}
+    telemetry = OpenTelemetry(
+        tracer_provider=Traces(does["traces"]), meter_provider=Meters(does["meters"])
+    )
+    with pytest.raises(ConnectionError, match="no collector"):
+        telemetry.flush()
+    assert sent.is_set()
+
+
+def test_what_is_wrong_with_both_is_raised_together() -> None:
+    """Nothing of it is lost."""
+    telemetry = OpenTelemetry(tracer_provider=Traces(away), meter_provider=Meters(away))
+    with pytest.raises(ExceptionGroup, match="neither spans nor metrics") as caught:
+        telemetry.flush()
+    assert [type(error) for error in caught.value.exceptions] == [ConnectionError] * 2
+
+
+def test_spans_and_metrics_do_not_wait_for_each_other() -> None:
+    """A collector that is away holds one of them for longer than a host waits."""
+    both = Barrier(2)
+    meet = partial(both.wait, 30)
+    OpenTelemetry(tracer_provider=Traces(meet), meter_provider=Meters(meet)).flush()
+    assert not both.broken
+
+
+def test_metrics_are_sent_by_a_flush() -> None:
+    """Which an exporter would else do by the minute."""
+    exporter = ConsoleMetricExporter(out=(out := StringIO()))
+    reader = PeriodicExportingMetricReader(exporter, export_interval_millis=LATER_MS)
+    telemetry = OpenTelemetry(meter_provider=MeterProvider([reader]))
+    Agent(chat_generator=ScriptedChatGenerator("Hello."), telemetry=telemetry).run("Hi.")
+    assert out.getvalue() == ""
+    telemetry.flush()
+    assert "gen_ai." in out.getvalue()

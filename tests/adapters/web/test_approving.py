@@ -66,12 +66,14 @@ async def pressed(host: Host, client: httpx.AsyncClient) -> httpx.Response:
     return await client.post("/decide", data=form)
 
 
-async def posted(host: Host, client: httpx.AsyncClient, token: str, **more: Any) -> httpx.Response:
+async def posted(
+    host: Host, client: httpx.AsyncClient, token: str, run_id: str = "clerk", **more: Any
+) -> httpx.Response:
     """What comes of a yes over the JSON face."""
     (question,) = await host.pending()
     decision = {**question.call.confirm().to_dict(), **more}
     headers = {"Authorization": f"Bearer {token}"}
-    said = {"run_id": "clerk", "decision": decision}
+    said = {"run_id": run_id, "decision": decision}
     return await client.post("/api/decide", json=said, headers=headers)
 
 
@@ -128,6 +130,18 @@ def test_a_signature_is_sent_by_whose_it_is() -> None:
     refused = [one.json()["error"]["why"] for one in (alone, bob, named)]
     assert refused == ["unauthenticated", "unauthenticated", "invalid"]
     assert ada.json() == {"run_id": "clerk", "by": "Ada"}
+
+
+def test_a_run_that_is_not_there_is_what_a_signature_for_it_is_told() -> None:
+    """And not that no signature is wanted: whose run it would be, nobody knows."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[httpx.Response]:
+        none = [await posted(host, client, ADAS, "nope", credential="signed")]
+        return [*none, await posted(host, client, ADAS, "nope")]
+
+    found, _ = visited(visit, KEYS)
+    told = [(one.status_code, one.json()["error"]["why"]) for one in found]
+    assert told == [(404, "unknown_run")] * 2
 
 
 @pytest.mark.parametrize("path", ["/", "/question/{digest}/clerk"])

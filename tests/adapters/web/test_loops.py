@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import pytest
 from attrs import evolve
 
 from detent import MemoryJournal
-from detent.approvals import PendingCall
+from detent.approvals import PendingCall, Principal, ToolExecutionDecision
 from detent.faces import openai_app
 from detent.hosts import HostedRun, LocalHost, PendingQuestion
+from detent.journals import Entry
 from detent.web import web_app
 from tests.adapters.faces.peers import PAY, PEOPLE, clerk, peer
+from tests.adapters.web.pages import clerk as payer
 
 
 class Watched:
@@ -84,5 +86,55 @@ def test_a_question_is_put_into_words_in_a_thread(path: str) -> None:
 
     text, seen = asyncio.run(visit())
     assert "watched" in text
+    assert seen
+    assert threading.get_ident() not in seen
+
+
+class Read(dict[str, Any]):
+    """What an entry says, which knows in which threads it has been looked through."""
+
+    seen: set[int]
+
+    def __getattribute__(self, name: str) -> Any:
+        """As of any other one."""
+        if name == "values":
+            self.seen.add(threading.get_ident())
+        return super().__getattribute__(name)
+
+
+def anybody(decision: ToolExecutionDecision, question: PendingCall) -> Principal | None:
+    """Whoever it is, it is the desk."""
+    return Principal("the desk")
+
+
+def test_who_has_decided_is_looked_for_in_a_thread() -> None:
+    """All that has happened to a run is looked through, and it may be long."""
+    seen = set[int]()
+
+    class Reading(LocalHost):
+        async def watch(self, run_id: str, after: int | None = None) -> AsyncGenerator[Any]:
+            """What happens, which knows who looks through it."""
+            async for told in super().watch(run_id, after):
+                if isinstance(told, Entry):
+                    data = Read(told.data)
+                    data.seen = seen
+                    yield evolve(told, data=data)
+                else:
+                    yield told
+
+    async def visit() -> dict[str, Any]:
+        agents = {"clerk": payer([], {"to": "Cy", "amount": 900}, approvers=anybody)}
+        async with Reading(agents, MemoryJournal(), look_s=0.05) as host, asyncio.timeout(30):
+            await host.start("clerk", "Pay.", run_id="r")
+            async for _ in host.watch("r"):
+                if await host.pending():
+                    break
+            (question,) = await host.pending()
+            said = {"run_id": "r", "decision": question.call.confirm().to_dict()}
+            async with peer(web_app(host, sign_in=PEOPLE)) as client:
+                answer: dict[str, Any] = (await client.post("/api/decide", json=said)).json()
+        return answer
+
+    assert asyncio.run(visit()) == {"run_id": "r", "by": "the desk"}
     assert seen
     assert threading.get_ident() not in seen

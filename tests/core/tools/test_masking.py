@@ -15,11 +15,13 @@ from pydantic import BaseModel, RootModel
 
 from detent import (
     ChatMessage,
+    ChatRole,
     ImageContent,
     State,
     TextContent,
     Tool,
     ToolCall,
+    ToolCallResult,
     ToolDefinitionError,
     create_tool_from_function,
 )
@@ -311,3 +313,19 @@ def test_what_could_not_be_read_is_no_secret_twice() -> None:
     fault = invocation.fault(ValueError("it was 'tomorrow at noon'"))
 
     assert fault.message.endswith("ValueError: it was '<time>'")
+
+
+def test_what_could_not_be_read_is_shown_of_a_call_without_secrets_alone() -> None:
+    """In it a secret may stand anywhere; a result has it by its call."""
+    unread = ToolCall("login", {}, "c1", unreadable='{"pin": "geheim"')
+    marked = evolve(unread, secret=("pin",))
+    said = ToolCallResult("it was not run", marked, error=True)
+
+    shown = [shown_call(marked), shown_call(unread, ["pin"])]
+    shown += [shown_result(said).origin, shown_result(evolve(said, origin=unread), ["pin"]).origin]
+    answered = ChatMessage(ChatRole.TOOL, [said])
+    (told,) = shown_message(answered).tool_call_results
+    assert [call.unreadable for call in (*shown, told.origin)] == [MASK] * 5
+    assert shown_call(evolve(marked, unreadable=None)).unreadable is None
+    assert shown_call(unread) is unread
+    assert shown_result(evolve(said, origin=unread)).origin.unreadable == unread.unreadable

@@ -361,3 +361,21 @@ def test_a_class_that_is_only_named_in_another_one_is_none_of_it() -> None:
     kind.itself = kind  # as a registry of classes does
 
     assert made(kind().pay).version == alone
+
+
+def test_a_sum_type_whose_cases_stand_in_it_has_a_version() -> None:
+    """Each of them inherits from what it stands in; its code counts, and that of the others."""
+
+    def sealed(of: object, cases: int = 20) -> Any:
+        result: Any = type("Result", (), {"pay": lambda self: self})
+        for number in range(cases):
+            name = f"Case{number}"
+            members = {"get": of, "__qualname__": f"Result.{name}"}
+            setattr(result, name, type(name, (result,), members))
+        return result
+
+    first, second, fewer = sealed(plain), sealed(other), sealed(plain, 19)
+    versions = [made(kind().pay).version for kind in (first, second, fewer, first.Case0)]
+
+    assert len({*versions}) == 4
+    assert made(sealed(plain)().pay).version == versions[0]

@@ -117,7 +117,8 @@ def log_waiting(run_id: str, pending: Sequence[PendingCall]) -> None:
             key = f"; its key is {call.idempotency_key}" if call.idempotency_key else ""
             text = f"nobody knows what came of {call.tool_name} in turn {call.turn}{key}"
             fields = {"run_id": run_id, "turn": call.turn, "agents": call.agents}
-            fields |= {"tool": call.tool_name, "idempotency_key": call.idempotency_key}
+            fields |= {"tool": call.tool_name, "call_id": call.call_id}
+            fields |= {"idempotency_key": call.idempotency_key}
             _emit(logging.ERROR, f"run {run_id}{who}: {text}", fields)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from detent.adapters.system.installation import install_command
+from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.contents import Contents, are_wanted
 from detent.ports.telemetry import Drive
 
@@ -62,17 +63,26 @@ class OpenTelemetry:
         self._redact = redact
 
     def flush(self) -> None:
-        """Have the SDK send what it holds, and wait for that. A host does so when it closes."""
+        """Have the SDK send what it holds, and wait for that. A host does so when it closes.
+
+        RULE: spans and metrics may go to two places, and each is sent whatever is wrong with the
+        other: it may also be away, and hold whoever waits for it.
+
+        Raises:
+            Exception: what went wrong with one; of both, a group of it.
+        """
         from opentelemetry import metrics, trace
 
         traces, meters = self._providers
-        for provider in (
-            traces or trace.get_tracer_provider(),
-            meters or metrics.get_meter_provider(),
-        ):
-            force_flush = getattr(provider, "force_flush", None)  # the API alone holds nothing
-            if force_flush is not None:
-                force_flush()
+        providers = (traces or trace.get_tracer_provider(), meters or metrics.get_meter_provider())
+        flushes = [getattr(provider, "force_flush", None) for provider in providers]
+        # the API alone has none, and holds nothing
+        sending = [in_another_thread(each) for each in flushes if each is not None]
+        errors = [error for sent in sending if (error := sent.exception()) is not None]
+        if len(errors) > 1:
+            raise BaseExceptionGroup("neither spans nor metrics could be sent", errors)
+        if errors:
+            raise errors[0]
 
     def begin(self, drive: Drive) -> TracedLeg:
         """As the port says."""

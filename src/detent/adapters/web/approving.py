@@ -51,10 +51,13 @@ def lack_of(request: Request, wanted: Wanted, call: PendingCall) -> Lack | None:
             "--credential-file FILE."
         )
     place = f"{request.url.scheme}://{request.url.netloc}{base_of(request)}"
-    words = ["detent", "runs", "decide", call.run_id, "--host", place]
+    # an id that looks like an option stands behind them all: `--` says that it is none
+    is_optionlike = call.run_id.startswith("-")
+    before, behind = ([], ["--", call.run_id]) if is_optionlike else ([call.run_id], [])
+    words = ["detent", "runs", "decide", *before, "--host", place]
     if isinstance(request.app.state.sign_in, Tokens):
         words += ["--token-file", "FILE"]
-    words += ["--key-file", "KEY", "--digest", call.digest[:DIGEST_SHOWN], "--confirm"]
+    words += ["--key-file", "KEY", "--digest", call.digest[:DIGEST_SHOWN], "--confirm", *behind]
     text = (
         "Its approvers want a signature, which is made where your key is, and not on a page. To "
         "confirm it there (or to --reject, --modify or --respond):"

@@ -136,7 +136,7 @@ async def decider_of(host: Host, run_id: str, digest: str) -> str | None:
         entries = await entries_of(host, (await host.run(run_id)).listed)
     except DetentError:  # it is accepted: nothing that fails now makes it undone
         return None
-    events = [event for entry in entries for event in _about(entry, digest)]
+    events = await _all_about(entries, digest)
     return events[-1].get("by") if events else None
 
 
@@ -146,9 +146,7 @@ async def _decision_about(host: Host, run_id: str, digest: str) -> DecisionView 
         entries = await entries_of(host, hosted.listed)
     except (RunNotFoundError, UnknownAgentError, StoredDataError):
         return None
-    events = await in_a_thread(
-        lambda: [said for entry in entries for said in _about(entry, digest)]
-    )
+    events = await _all_about(entries, digest)
     if not events:
         return None
     latest = events[-1]
@@ -159,6 +157,11 @@ async def _decision_about(host: Host, run_id: str, digest: str) -> DecisionView 
             return DecisionView(hosted, call, by or "", at, record.decision, call.tool_name)
     tools = [call.tool_name for call in hosted.pending if call.digest == digest]
     return DecisionView(hosted, None, by or "", at, None, tools[0] if tools else "")
+
+
+async def _all_about(entries: list[Entry], digest: str) -> list[Mapping[str, Any]]:
+    """The same of all entries, in a thread: there may be as much as a model and tools have said."""
+    return await in_a_thread(lambda: [said for entry in entries for said in _about(entry, digest)])
 
 
 def _about(entry: Entry, digest: str) -> Iterator[Mapping[str, Any]]:

@@ -75,11 +75,16 @@ class Tokens:
         nothing.
 
         Raises:
-            ValueError: a line is none, a token is said twice, or can be guessed. None is shown.
+            ValueError: it is no text, a line is none, a token is said twice, or can be guessed.
+                None is shown.
             OSError: the file cannot be read.
         """
         names: dict[str, str] = {}
-        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}: expected text, in UTF-8") from None
+        for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
             name, _, token = line.strip().rpartition(" ")

@@ -38,12 +38,13 @@ def masked(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, An
     return {name: MASK if name in names else value for name, value in arguments.items()}
 
 
-def shown_call(call: ToolCall) -> ToolCall:
-    """A call as people may see it."""
-    if not call.secret:
+def shown_call(call: ToolCall, names: Collection[str] | None = None) -> ToolCall:
+    """A call as people may see it: without `names`, its secrets are those that it says itself."""
+    names = call.secret if names is None else names
+    if not names:
         return call
     unreadable = call.unreadable and MASK
-    return evolve(call, arguments=masked(call.arguments, call.secret), unreadable=unreadable)
+    return evolve(call, arguments=masked(call.arguments, names), unreadable=unreadable)
 
 
 def shown_result(result: ToolCallResult, names: Collection[str] | None = None) -> ToolCallResult:
@@ -55,7 +56,7 @@ def shown_result(result: ToolCallResult, names: Collection[str] | None = None) -
     """
     call = result.origin
     names = call.secret if names is None else names
-    if not any(name in call.arguments for name in names):
+    if not names or not (call.unreadable or any(name in call.arguments for name in names)):
         return result
 
     def told(text: str) -> str:
@@ -70,8 +71,7 @@ def shown_result(result: ToolCallResult, names: Collection[str] | None = None) -
             for part in content
         ]
     )
-    origin = evolve(call, arguments=masked(call.arguments, names))
-    return evolve(result, result=shown, origin=origin)
+    return evolve(result, result=shown, origin=shown_call(call, names))
 
 
 def shown_message(message: ChatMessage) -> ChatMessage:

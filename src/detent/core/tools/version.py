@@ -85,17 +85,21 @@ def form_of(value: object, deep: int = 0) -> object:
     return rule_of(value, deep)
 
 
-def _codes(kind: type) -> dict[str, list[object]]:
+def _codes(kind: type, around: tuple[type, ...] = ()) -> dict[str, list[object]]:
     """The code of a class, by the names of its members; of those that stand in it, too.
 
     Not what is in its tables: they may be filled while the program runs, and by what one process
-    has imported and another one has not.
+    has imported and another one has not. Nor what it inherits from a class of those `around` it:
+    that is told there, and a case of a sum type stands in the type that it is one of.
     """
     codes = dict[str, list[object]]()
     for owner in kind.__mro__[::-1]:
+        if any(owner is one for one in around):
+            continue
         for name, member in vars(owner).items():
             is_inside = isinstance(member, type) and _stands_in(member, owner)
-            codes[name] = [_codes(member)] if is_inside else list(_code_in(member))
+            inner = (*around, owner)
+            codes[name] = [_codes(member, inner)] if is_inside else list(_code_in(member))
     return {name: code for name, code in codes.items() if code}
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 
+import httpx
 import pytest
 
 from detent import SQLiteJournal
@@ -21,7 +24,7 @@ from detent.approvals import (
 from detent.web import Tokens
 from tests.adapters.cli.runs.clerks import PAY, app, begin, call, document
 from tests.adapters.web.browsers import ANN, Site
-from tests.adapters.web.pages import Paid, clerk, waiting
+from tests.adapters.web.pages import Paid, clerk, token_in, waiting
 
 REFUSED = 4
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
@@ -140,6 +143,8 @@ def test_a_signature_is_made_here_and_sent_to_a_host() -> None:
         (["--key-file", "key", "--credential-file", "mine"], "not both"),
         (["--key-file", "people"], "your name and the private_key"),
         (["--credential-file", "empty"], "there is nothing in it"),
+        (["--credential-file", "binary"], "--credential-file binary: expected text, in UTF-8"),
+        (["--key-file", "binary"], "--key-file binary: expected text, in UTF-8"),
     ],
 )
 def test_files_that_say_nobody_are_refused(
@@ -147,6 +152,7 @@ def test_files_that_say_nobody_are_refused(
 ) -> None:
     """What is in them is not quoted."""
     Path("empty").write_text("\n")
+    Path("binary").write_bytes(b"\x89PNG")
     where = waiting_at_a_store(monkeypatch, KEYS)
     told = call("decide", "order-1", "--confirm", "--unseen", *words, *where, code=2).stderr
     assert why in " ".join(told.split())
@@ -166,3 +172,21 @@ def test_a_host_that_has_no_use_for_them_is_given_none(words: list[str], why: st
         where = ["--host", site.url, "--token-file", "people"]
         told = call("decide", "one", "--confirm", "--unseen", *words, *where, code=2).stderr
     assert why in told
+
+
+def test_the_command_of_a_page_decides_about_a_run_whose_id_looks_like_an_option() -> None:
+    """As it stands there: the id is one, and nothing is rejected."""
+    made = {"--reject": clerk([], ANN, approvers=KEYS)}
+    site = Site(lambda: waiting(made), sign_in=Tokens({TOKEN: "Ada"}))
+    try:
+        with httpx.Client(base_url=site.url, follow_redirects=True) as client:
+            csrf = token_in(client.get("/sign-in").text)
+            page = client.post("/sign-in", data={"token": TOKEN, "csrf": csrf}).text
+        shown = page.partition("<code><bdi>detent runs ")[2].partition("</bdi>")[0]
+        files = {"FILE": "people", "KEY": "key"}
+        words = [files.get(word, word) for word in shlex.split(unescape(shown))]
+        said = call(*words).stderr
+        site.wait_for("--reject")
+    finally:
+        site.close()
+    assert "is decided about by Ada" in said

@@ -158,6 +158,9 @@ def test_a_token_says_who_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         nobody = call("list", "--host", site.url, code=4)
         assert "wants to know who asks: --token-file FILE, or DETENT_TOKEN" in nobody.stderr
         assert "one" in call("list", "--host", site.url, "--token-file", str(file)).stdout
+        file.write_bytes(b"\x89PNG")
+        binary = call("list", "--host", site.url, "--token-file", str(file), code=2).stderr
+        assert "token: expected text, in UTF-8" in " ".join(binary.split())
         monkeypatch.setenv("DETENT_TOKEN", "wrong-" + TOKEN)
         assert "does not know this token" in call("list", "--host", site.url, code=4).stderr
         monkeypatch.setenv("DETENT_TOKEN", TOKEN)

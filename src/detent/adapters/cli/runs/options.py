@@ -86,11 +86,23 @@ def _token(file: Path | None) -> str | None:
     """Who asks: the last word of a file, which may have a name before it as `detent serve` has."""
     if file is None:
         return os.environ.get("DETENT_TOKEN") or None
-    lines = file.read_text(encoding="utf-8").splitlines()
+    lines = text_of(file, "--token-file").splitlines()
     words = [line.split()[-1] for line in lines if line.strip() and not line.startswith("#")]
     if len(words) != 1:
         raise click.UsageError(f"--token-file {file}: expected one line, with your own token")
     return words[0]
+
+
+def text_of(file: Path, option: str) -> str:
+    """What is in a file that an option has named, to show who somebody is.
+
+    Raises:
+        UsageError: it is no text. Nothing of it is quoted.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{option} {file}: expected text, in UTF-8") from None
 
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

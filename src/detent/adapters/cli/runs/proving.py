@@ -17,6 +17,7 @@ import click
 from attrs import evolve, field, frozen
 
 from detent.adapters.cli.endings import REFUSED, ending
+from detent.adapters.cli.runs.options import text_of
 from detent.adapters.confirmation.signatures import Signer
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.machine.calls import DecisionRefusedError
@@ -85,14 +86,14 @@ def proof_in(options: dict[str, Any], *, is_host: bool) -> Proof:
         return Proof()
     if file is None:
         return Proof(os.environ.get(CREDENTIAL) or None)
-    if not (text := file.read_text(encoding="utf-8").strip()):
+    if not (text := text_of(file, "--credential-file").strip()):
         raise click.UsageError(f"--credential-file {file}: there is nothing in it")
     return Proof(text)
 
 
 def _signer(file: Path) -> Signer:
     """Whose key is in a file. Raises UsageError, which quotes nothing of it."""
-    lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    lines = [line.strip() for line in text_of(file, "--key-file").splitlines()]
     found = [line.rpartition(" ") for line in lines if line and not line.startswith("#")]
     name, _, key = found[0] if len(found) == 1 else ("", "", "")
     signer = Signer(name.strip(), key)

@@ -252,12 +252,18 @@ async def decide(request: Request) -> Response:
 
 
 async def _wanted(host: Host, run_id: str) -> Wanted:
-    """What a decision about a run brings along; whatever is wrong with it, `send` says."""
+    """What a decision about a run brings along; what else is wrong with it, `send` says.
+
+    Raises:
+        RunNotFoundError: where agents want several things, and there is no such run.
+    """
     agents = await host.agents()
     if all(agent.wanted == "nothing" for agent in agents):
         return "nothing"
     try:
         return wanted_of(agents, (await host.run(run_id)).listed.agent)
+    except RunNotFoundError:
+        raise
     except DetentError:
         return "nothing"
 
