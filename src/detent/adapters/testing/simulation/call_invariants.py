@@ -17,10 +17,11 @@ from detent.adapters.testing.simulation.trace import (
     slot_at,
 )
 from detent.core.chat.messages import ChatMessage, ToolCall
-from detent.core.run.approval import Allow, Ask, Deny, Modified
+from detent.core.run.approval import Allow, Answered, Ask, Deny, Modified
 from detent.core.run.events import (
     ClockTicked,
     Event,
+    HumanDecided,
     Judged,
     MessageReceived,
     Resumed,
@@ -29,6 +30,7 @@ from detent.core.run.events import (
 )
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import (
+    AnsweredByHuman,
     AwaitingDecision,
     AwaitingPolicy,
     BackingOff,
@@ -158,17 +160,27 @@ def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     Whether one that is to be asked about may begin unasked is for `nothing_guarded_runs_unapproved`
     to say.
     """
+    answered = set[tuple[str, CallRef]]()
     for before, event, after in changes(trace):
+        if isinstance(event, HumanDecided) and isinstance(event.decision, Answered):
+            answered.add((after.id, event.ref))
         for slot in after.slots:
             was = slot_at(before, slot.ref)
             is_open = was is None or isinstance(was.status, AwaitingPolicy)
-            if is_open and slot.call.tool_name in spec.guards and not _heeds(event, slot):
-                yield f"call {slot.ref} is {slot.status}, against its policy"
+            if is_open and slot.call.tool_name in spec.guards:
+                place = after.id, slot.ref
+                if not _heeds(event, slot, is_answered=place in answered):
+                    yield f"call {slot.ref} is {slot.status}, against its policy"
 
 
-def _heeds(event: object, slot: Slot) -> bool:
-    """Whether a call that its policy had not judged before `event` may stand as it does now."""
+def _heeds(event: object, slot: Slot, *, is_answered: bool) -> bool:
+    """Whether a call that its policy had not judged before `event` may stand as it does now.
+
+    What a human has answered in the tool's place stays, where the rules of today let them.
+    """
     match event:
+        case Judged(ref, Allow() | Ask()) if is_answered and ref == slot.ref:
+            return isinstance(slot.status, AnsweredByHuman | AwaitingDecision | Ready)
         case Judged(ref, Allow()) if ref == slot.ref:
             return isinstance(slot.status, Ready)
         case Judged(ref, Ask()) if ref == slot.ref:
