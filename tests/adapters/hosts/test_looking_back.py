@@ -20,7 +20,15 @@ from detent import (
     tool,
 )
 from detent.adapters.agent.records.proofs import proof_of
-from detent.hosts import Accepted, BlockingHost, Fork, HostRefusal, LocalHost, RunProof
+from detent.hosts import (
+    Accepted,
+    BlockingHost,
+    Fork,
+    HostRefusal,
+    LocalHost,
+    PendingQuestion,
+    RunProof,
+)
 from detent.journals import AuditedJournal, Checkpoint, Entry, Journal
 from detent.machine import AgentChangedError
 
@@ -97,10 +105,11 @@ def test_a_fork_is_of_who_makes_it_and_so_are_the_runs_inside() -> None:
         async with LocalHost({"outer": outer}, MemoryJournal(), look_s=0.05) as host:
             await host.start("outer", "Go.", run_id="r", started_by="Cyd")
             async for _ in host.watch("r"):
-                if found := await host.pending():
+                if await host.pending():
                     break
             made = await host.send("r", Fork(by="Ada"))
             assert isinstance(made, Accepted)
+            found = list[PendingQuestion]()
             async for _ in host.watch(made.run_id):
                 found = [one for one in await host.pending() if one.call.run_id == made.run_id]
                 if found:
