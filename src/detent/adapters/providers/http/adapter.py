@@ -7,12 +7,11 @@
 from __future__ import annotations
 
 from detent.adapters.providers.http.answers import Answer, Fold, Payloads
-from detent.adapters.providers.http.api import ChatRequest, HttpApi
+from detent.adapters.providers.http.api import ChatRequest, HttpApi, HttpOptions
 from detent.adapters.providers.http.calls import arguments_of, function_tool, id_of
 from detent.adapters.providers.http.endpoints import Endpoint, below
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.generator import HttpChatGenerator
-from detent.adapters.providers.http.options import HttpOptions
 from detent.adapters.providers.http.secrets import Secret
 from detent.adapters.providers.meaning.neutral import (
     decided_reason,

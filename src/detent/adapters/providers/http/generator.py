@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, Unpack
 
 from detent.adapters.providers.http.answers import Answer, Fold, Payloads
-from detent.adapters.providers.http.api import ChatRequest, HttpApi
+from detent.adapters.providers.http.api import ChatRequest, HttpApi, HttpOptions, require_known
 from detent.adapters.providers.http.caller import (
     HttpCaller,
     Request,
@@ -20,7 +20,6 @@ from detent.adapters.providers.http.clients import Clients, require_httpx
 from detent.adapters.providers.http.counting import CountFold
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of, unsent_key
 from detent.adapters.providers.http.listing import NamesFold, names_in
-from detent.adapters.providers.http.options import HttpOptions, require_known
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.adapters.providers.meaning.estimates import counted
 from detent.adapters.providers.meaning.server_tools import (
