@@ -222,6 +222,10 @@ BAD: dict[str, list[Happening]] = {
         RAN,
     ],
     "begun_work_is_not_repeated_unasked": [RAN, RAN],
+    "what_a_crash_cuts_off_waits_for_a_human": [
+        change(acting(slot(PAID, Running())), acting(slot(PAID, Ready(2))), Resumed("p")),
+        change(acting(slot(PAID, Ready(2))), acting(slot(PAID, Running(2))), ToolStarted(PAID, 2)),
+    ],
     "what_can_be_looked_up_is_not_repeated": [LOOKABLE, RAN, LOOKABLE],
     "an_intent_is_stored_first": [RAN],
     "each_call_has_a_key_of_its_own": [

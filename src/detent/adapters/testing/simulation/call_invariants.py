@@ -17,7 +17,7 @@ from detent.adapters.testing.simulation.trace import (
     slot_at,
 )
 from detent.core.chat.messages import ChatMessage, ToolCall
-from detent.core.run.approval import Allow, Answered, Ask, Deny, Modified
+from detent.core.run.approval import Allow, Answered, Ask, Confirmed, Deny, Modified
 from detent.core.run.events import (
     ClockTicked,
     Event,
@@ -25,8 +25,10 @@ from detent.core.run.events import (
     Judged,
     MessageReceived,
     Resumed,
+    ToolNeverRan,
     ToolRaised,
     ToolReturned,
+    ToolStarted,
 )
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import (
@@ -108,6 +110,33 @@ def begun_work_is_not_repeated_unasked(spec: AgentSpec[Any], trace: Trace) -> It
 
 
 @everywhere
+def what_a_crash_cuts_off_waits_for_a_human(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """Another attempt begins by a human's yes alone, where the tool leaves it to them.
+
+    No policy knows what came of the one before, nor does what was said before it began.
+    """
+    in_doubt = set[tuple[str, CallRef]]()
+    for happening in trace:
+        match happening:
+            case Said() if isinstance(happening.decision, Confirmed | Modified):
+                in_doubt.discard((happening.effect.run_id, happening.effect.ref))
+            case Folded(before=before, event=Resumed(), after=after) if happening.is_change:
+                in_doubt |= {
+                    (after.id, slot.ref)
+                    for slot in before.slots
+                    if isinstance(slot.status, Running)
+                    and spec.tools[slot.call.tool_name].on_unknown == "ask"
+                }
+            case Folded(event=ToolStarted(ref, attempt), after=after) if happening.is_change:
+                if (after.id, ref) in in_doubt:
+                    yield f"attempt {attempt} at call {ref} began, and no human has said so"
+            case Folded(event=ToolReturned(ref) | ToolRaised(ref) | ToolNeverRan(ref), after=after):
+                in_doubt.discard((after.id, ref))
+            case _:
+                pass
+
+
+@everywhere
 def what_can_be_looked_up_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """Where a tool can look up what was done, a crash repeats nothing; a retry alone may."""
     done: set[CallRef] = set()
@@ -176,13 +205,15 @@ def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
 def _heeds(event: object, slot: Slot, *, is_answered: bool) -> bool:
     """Whether a call that its policy had not judged before `event` may stand as it does now.
 
-    What a human has answered in the tool's place stays, where the rules of today let them.
+    What a human has answered in the tool's place stays, where the rules of today let them. What may
+    have been done is asked about, whatever a policy lets run.
     """
     match event:
         case Judged(ref, Allow() | Ask()) if is_answered and ref == slot.ref:
             return isinstance(slot.status, AnsweredByHuman | AwaitingDecision | Ready)
         case Judged(ref, Allow()) if ref == slot.ref:
-            return isinstance(slot.status, Ready)
+            is_of_crash = isinstance(slot.status, AwaitingDecision) and slot.status.after != ""
+            return isinstance(slot.status, Ready) or is_of_crash
         case Judged(ref, Ask()) if ref == slot.ref:
             return isinstance(slot.status, AwaitingDecision | Ready)
         case Judged(ref, Deny()) if ref == slot.ref:

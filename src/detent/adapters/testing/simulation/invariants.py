@@ -22,6 +22,7 @@ from detent.adapters.testing.simulation.call_invariants import (
     begun_work_is_not_repeated_unasked,
     each_call_has_a_key_of_its_own,
     settled_work_is_not_repeated,
+    what_a_crash_cuts_off_waits_for_a_human,
     what_can_be_looked_up_is_not_repeated,
     what_is_said_is_read_once,
 )
@@ -239,6 +240,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     an_answer_belongs_to_its_call,
     settled_work_is_not_repeated,
     begun_work_is_not_repeated_unasked,
+    what_a_crash_cuts_off_waits_for_a_human,
     what_can_be_looked_up_is_not_repeated,
     an_intent_is_stored_first,
     each_call_has_a_key_of_its_own,
