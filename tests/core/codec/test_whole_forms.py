@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 import pytest
+from dateutil import tz  # type: ignore[import-untyped]  # it says no types
 from pydantic import (
     AnyUrl,
     BaseModel,
@@ -298,8 +299,7 @@ def test_of_a_zone_that_has_one_offset_for_ever_that_says_all() -> None:
     """Stores keep no more of it: a question that names more would be put twice."""
     known = TypeAdapter(datetime).validate_python("2026-01-01T00:00:00Z").tzinfo
     assert type(known) is not timezone
-    others = pytest.importorskip("dateutil.tz")
-    zones = (timezone(timedelta(0), "A"), known, others.tzutc(), others.tzoffset("B", 0))
+    zones = (timezone(timedelta(0), "A"), known, tz.tzutc(), tz.tzoffset("B", 0))
     for value in (NIGHT, NIGHT.time()):
         for zone in zones:
             assert whole_form(value.replace(tzinfo=zone)) == whole_form(value.replace(tzinfo=UTC))

@@ -138,10 +138,15 @@ def what_a_crash_cuts_off_waits_for_a_human(spec: AgentSpec[Any], trace: Trace) 
 
 @everywhere
 def what_can_be_looked_up_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """Where a tool can look up what was done, a crash repeats nothing; a retry alone may."""
+    """Where a tool can look up what was done, a crash repeats nothing; a retry alone may.
+
+    Or a human, who was asked as looking it up had failed.
+    """
     done: set[CallRef] = set()
     for happening in trace:
         match happening:
+            case Said() if isinstance(happening.decision, Confirmed | Modified):
+                done.discard(happening.effect.ref)
             case Performed(_, effect, event) if callable(effect.tool.on_unknown):
                 if effect.ref in done:
                     yield f"call {effect.ref} ran again, and looking it up would have found it"
