@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 from detent import (
     Agent,
     AlwaysAskPolicy,
+    ChatMessage,
     HITLBreakpointException,
     IdempotencyKey,
     MemoryJournal,
@@ -23,21 +24,43 @@ from detent.approvals import (
     AnyOf,
     Approvers,
     AskAbove,
+    BlockingConfirmationStrategy,
+    ConfirmationUIResult,
     DecisionRefusedError,
     PendingCall,
     Principal,
     ToolExecutionDecision,
     WithApprovers,
+    judge,
 )
-from detent.machine import OutcomeUnknownError
+from detent.machine import (
+    AskHuman,
+    CallRef,
+    Judge,
+    Judged,
+    ModelReplied,
+    OutcomeUnknownError,
+    Resumed,
+    ToolLost,
+    ToolStarted,
+    due,
+    start,
+    step,
+)
+from detent.models import ChatReply
 
 TWO = Approvers(2, roles=("finance",), apart=True)
+OF_TWO = WithApprovers(NeverAskPolicy(), TWO)
 PEOPLE = {
     "ada": Principal("Ada", ("finance",)),
     "bob": Principal("Bob", ("finance",)),
     "cyd": Principal("Cyd", ()),
     "dee": Principal("Dee", ("finance",)),
 }
+
+
+class PowerCutError(BaseException):
+    """What no tool survives."""
 
 
 def by_name(decision: ToolExecutionDecision, question: PendingCall, /) -> Principal | None:
@@ -205,3 +228,69 @@ def test_a_question_names_the_key_by_which_the_world_can_be_asked() -> None:
     desk.decide(said("ada", call.confirm()))
     desk.agent("done").resume("r")
     assert len({key for _, key in desk.wired}) == 1
+
+
+def test_a_question_names_the_key_that_a_look_up_was_given() -> None:
+    """Also where the tool itself takes none."""
+    asked = list[str]()
+
+    def look_up(arguments: Any, key: str) -> object:
+        asked.append(key)
+        raise OSError("the bank is closed")
+
+    def wire(euros: float) -> str:
+        raise PowerCutError
+
+    journal, script = MemoryJournal(), [ToolCall("wire", {"euros": 5.0}, "c")]
+    tools = [create_tool_from_function(wire, description="Wire.", on_unknown=look_up)]
+    agent = Agent(chat_generator=ScriptedChatGenerator(*script), tools=tools, journal=journal)
+    with pytest.raises(PowerCutError):
+        agent.run("go", run_id="r")
+    Agent(chat_generator=ScriptedChatGenerator(), tools=tools, journal=journal).resume(
+        "r", raise_at_break_point=False
+    )
+    (call,) = agent.pending("r")
+    assert asked == [call.idempotency_key]
+
+
+def test_whom_the_rules_of_today_name_is_kept_for_afterwards() -> None:
+    """Both let it run without a word; then it has begun, and nobody knows what came of it."""
+    yesterday, today = (Desk(one).agent().spec for one in (NeverAskPolicy(), OF_TWO))
+    message = ChatMessage.from_assistant(tool_calls=[ToolCall("wire", {"euros": 5.0}, "c")])
+    run = start(yesterday, [ChatMessage.from_user("go")], run_id="r", nonce="n")
+    run = step(yesterday, run, ModelReplied(1, 1, ChatReply(message)))
+    for spec, event in ((yesterday, None), (today, Resumed("p2"))):
+        run = run if event is None else step(spec, run, event)
+        (effect,) = (one for one in due(spec, run) if isinstance(one, Judge))
+        said_of_it = judge(effect)
+        assert isinstance(said_of_it, Judged)
+        run = step(spec, run, said_of_it)
+    ref = CallRef(1, 0)
+    run = step(today, step(today, run, ToolStarted(ref, 1)), ToolLost(ref, 1, "the bank is silent"))
+    (human,) = due(today, run)
+    assert isinstance(human, AskHuman)
+    assert human.ask.approvers == TWO
+
+
+def test_at_a_ui_as_well_one_of_two_may_say_what_came_of_it() -> None:
+    """Where the call is first asked about, its answer in the tool's place does not count."""
+
+    class Window:
+        def get_user_decision(self, pending: PendingCall) -> ConfirmationUIResult:
+            """What Ada answers."""
+            return ConfirmationUIResult("respond", "wired, receipt 9", credential="ada")
+
+        def get_user_confirmation(
+            self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+        ) -> Any:
+            """Never called."""
+
+    desk = Desk(BlockingConfirmationStrategy(WithApprovers(AskAbove("euros", 50), TWO), Window()))
+    small = ToolCall("wire", {"euros": 20.0}, "a")
+    result = desk.agent(small, "done").run("go", run_id="r", started_by="Dee")
+    assert result.messages[-2].tool_call_results[0].text == "wired, receipt 9"
+
+    other, large = Desk(desk.policy), ToolCall("wire", {"euros": 500.0}, "a")
+    waits = other.agent(large).run("go", run_id="r", started_by="Dee")
+    assert [call.tool_name for call in waits.pending] == ["wire"]
+    assert other.wired == []
