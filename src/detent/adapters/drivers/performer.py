@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import Any, Never, TypeVar, cast
+from typing import Any, Never, cast
 
 from attrs import Factory, evolve, field, frozen
 
@@ -71,8 +71,6 @@ from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationStrategy, ConfirmationUI
 from detent.ports.stopping import Stop
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
-
-T = TypeVar("T")
 
 
 def _dispatcher_of(performer: EffectPerformer) -> CallbackDispatcher | None:
@@ -309,7 +307,9 @@ class EffectPerformer:
                     value = await tools.execute_async(effect.tool, arguments)
                 else:
                     value = await in_a_thread(partial(self._execute, effect.tool, arguments, stop))
-            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
+            make = partial(invocation.result, value)
+            result = await in_a_thread(make) if effect.tool.masked else make()
+            return ToolReturned(effect.ref, effect.attempt, result)
         except (Exception, asyncio.CancelledError, SystemExit) as error:
             if isinstance(error, asyncio.CancelledError):
                 stop.set()  # a thread may go on with it

@@ -19,12 +19,12 @@ def messages_in(data: Json) -> Sequence[Json]:
 
 
 def text_in(message: Json) -> str:
-    """The text of a stored message, or of a result."""
-    content = message.get("content", message.get("result", ""))
+    """The text of a stored message, or of a result as people may see it."""
+    content = message.get("display") or message.get("content", message.get("result", ""))
     if isinstance(content, str):
         return content
     parts = [part for part in list_of(content) if isinstance(part, dict)]
-    found = [part.get("text", part.get("result")) for part in parts]
+    found = [part.get("text", part.get("display", part.get("result"))) for part in parts]
     return "\n".join(piece for piece in found if isinstance(piece, str))
 
 
@@ -105,6 +105,10 @@ def _without_digests(key: str, part: Any) -> Any:
 
 def _without_secrets(data: Any, names: Collection[str]) -> Any:
     match data:
+        case Mapping() if "display" in data and _OF_RESULT.issuperset(data):
+            content = {"result" if "result" in data else "content": data["display"]}
+            rest = {key: part for key, part in data.items() if key != "display"}
+            return _without_secrets(rest | content, names)
         case Mapping() if names:
             hidden = {"unreadable"} if data.get("secret") else {"proof"} if "name" in data else ()
             return {
@@ -122,6 +126,9 @@ def _without_secrets(data: Any, names: Collection[str]) -> Any:
 
 
 _ARGUMENTS = frozenset({"arguments", "final_tool_params"})
+_OF_RESULT = frozenset(
+    {"$type", "content", "result", "display", "error", "origin", "warnings", "writes"}
+)
 _GUESSABLE = frozenset({"run", "inputs", "arguments"})
 _SAID = _ARGUMENTS | {"content", "meta", "revealed", "state", "value"}
 """What stands there is no word of ours."""

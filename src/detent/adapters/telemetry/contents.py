@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -23,8 +23,8 @@ from detent.core.chat.messages import (
     ToolCallResult,
 )
 from detent.core.run.effects import AskModel, RunTool
-from detent.core.tools.masking import masked
-from detent.core.tools.redaction import without_secrets
+from detent.core.tools.masking import masked, shown_content, shown_result
+from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import ToolSpec
 from detent.core.values.frozen import thaw
 
@@ -64,9 +64,10 @@ class Contents:
         arguments = masked(effect.call.arguments, effect.tool.masked)
         return {names.TOOL_ARGUMENTS: self._json(thaw(arguments))}
 
-    def of_result(self, effect: RunTool, result: object) -> dict[str, str]:
-        """What a tool has given: a text, or parts."""
-        value = _without(self._result(result), effect.call, effect.tool.masked)
+    def of_result(self, effect: RunTool, result: ToolResult) -> dict[str, str]:
+        """What a tool has given: a text, or parts, without what is secret in its call."""
+        shown = shown_content(result.visible, effect.call.arguments, effect.tool.masked)
+        value = self._result(shown)
         return {
             names.TOOL_RESULT: self._redacted(value)
             if isinstance(value, str)
@@ -95,9 +96,9 @@ class Contents:
                 arguments = thaw(masked(part.arguments, hidden))
                 named = {"id": part.id, "name": part.tool_name, "arguments": arguments}
                 return {"type": "tool_call", **named}
-            case ToolCallResult(result, origin):
-                hidden = {*origin.secret, *secret.get(origin.tool_name, ())}
-                response = _without(self._result(result), origin, hidden)
+            case ToolCallResult(origin=origin):
+                shown = shown_result(part, {*origin.secret, *secret.get(origin.tool_name, ())})
+                response = self._result(shown.result)
                 return {"type": "tool_call_response", "id": origin.id, "response": response}
             case ImageContent() | FileContent():
                 kind = "image" if isinstance(part, ImageContent) else "file"
@@ -128,17 +129,6 @@ class Contents:
         for redact in self.redacts:
             text = redact(text)
         return text
-
-
-def _without(value: object, call: ToolCall, hidden: Collection[str]) -> object:
-    """What a call has given, without what it was given for its secret parameters."""
-    if isinstance(value, str):
-        return without_secrets(value, call.arguments, hidden)
-    if isinstance(value, list):
-        return [_without(item, call, hidden) for item in value]
-    if isinstance(value, dict):
-        return {name: _without(item, call, hidden) for name, item in value.items()}
-    return value
 
 
 def _secrets(tools: Iterable[ToolSpec]) -> dict[str, frozenset[str]]:

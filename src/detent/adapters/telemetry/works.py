@@ -171,7 +171,7 @@ class ToolWork:
             cause = event.fault.cause
             return event.fault.kind if cause is None else type(cause).__qualname__
         if isinstance(event, ToolReturned) and contents is not None and self.effect is not None:
-            span.set_attributes(contents.of_result(self.effect, event.result.content))
+            span.set_attributes(contents.of_result(self.effect, event.result))
         return ""
 
     def measure(self, instruments: Instruments, seconds: float, kind: str) -> None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar, cast, get_args
 
 from attrs import evolve, field, frozen
+from attrs.converters import optional
 
 from detent.core.values.copies import frozen_leaf
 from detent.core.values.fast_values import fast_init
@@ -163,11 +164,12 @@ def _result(value: str | Sequence[ResultPart]) -> str | tuple[ResultPart, ...]:
 @fast_init
 @frozen
 class ToolCallResult:
-    """What came of a tool call: text, or parts, for the model to read."""
+    """What came of a tool call, for the model to read. `display` is for people, if not the same."""
 
     result: str | tuple[ResultPart, ...] = field(converter=_result)
     origin: ToolCall
     error: bool = False
+    display: str | tuple[ResultPart, ...] | None = field(default=None, converter=optional(_result))
 
     @property
     def text(self) -> str:
@@ -302,8 +304,7 @@ class ChatMessage:
     @property
     def text(self) -> str | None:
         """The text of the message, its parts joined; None when it has none."""
-        texts = self.texts
-        return "".join(texts) if texts else None
+        return "".join(self.texts) if self.texts else None
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

@@ -25,7 +25,7 @@ from detent.core.run.events import (
 from detent.core.run.outcomes import Finished
 from detent.core.run.run import Run
 from detent.core.run.spec import Delegate
-from detent.core.tools.invocation import without_hidden
+from detent.core.tools.invocation import Invocation, without_hidden
 from detent.core.values.checks import of_kind
 
 ModelAnswer: TypeAlias = ModelReplied | ModelFailed
@@ -175,12 +175,20 @@ def _answer(hook: Before | After, effect: Request, value: object) -> Event:
     kinds = ANSWERS[hook.kind]
     # An answer to another request would be taken by the run for what it never asked.
     if isinstance(value, kinds) and _place(value) == effect.key[1:4]:
-        return value
+        return _displayed(effect, value)
     names = " or ".join(kind.__name__ for kind in kinds)
     raise HookError(
         f"{_name(hook)} must give a {names} for the same turn, place and attempt"
         f"{f', or the {hook.kind.__name__}' if isinstance(hook, Before) else ''}, got {value!r:.80}"
     )
+
+
+def _displayed(effect: Request, event: Event) -> Event:
+    """The event, with what people see of a result that a hook has made."""
+    if not (isinstance(event, ToolReturned) and isinstance(effect, RunTool) and effect.tool.masked):
+        return event
+    made = Invocation(effect.tool, effect.call, effect.state).displayed(event.result)
+    return evolve(event, result=made)
 
 
 def _may_take_its_place(value: object, hook: Before, effect: Request) -> bool:

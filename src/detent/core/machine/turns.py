@@ -234,10 +234,11 @@ def answer(slot: Slot) -> ToolCallResult | None:
     status = slot.status
     match status:
         case Succeeded():  # not taken apart here: that would take thrice as long
-            content = status.result.content
+            content, display = status.result.content, status.result.display
             if slot.clearance is not None and slot.clearance.note is not None:
                 content = _with_note(slot.clearance.note, content)
-            return ToolCallResult(content, slot.call)
+                display = None if display is None else _with_note(slot.clearance.note, display)
+            return ToolCallResult(content, slot.call, display=display)
         case Faulted(fault):
             return ToolCallResult(fault.message, slot.call, error=True)
         case Refused(text) | AnswerInvalid(text):

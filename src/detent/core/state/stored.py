@@ -131,6 +131,7 @@ class Answer:
 
     result: str | tuple[ResultPart, ...]
     error: bool = False
+    display: str | tuple[ResultPart, ...] | None = None
 
 
 def conversation_data(messages: Iterable[ChatMessage]) -> list[Any]:
@@ -163,7 +164,7 @@ def _answer(message: ChatMessage, call: ToolCall | None) -> Answer | None:
         return None
     if part.origin is not call and part.origin != call:
         return None
-    return Answer(part.result, part.error)
+    return Answer(part.result, part.error, part.display)
 
 
 def messages_from_json(data: object, *, place: str = "value") -> SharedList[ChatMessage]:
@@ -196,7 +197,7 @@ def _messages(data: Any) -> list[ChatMessage]:
         call = next(calls, None)
         if call is None:
             raise MismatchError("it answers a call, and there is none before it")
-        return tool_message(ToolCallResult(answer.result, call, answer.error))
+        return tool_message(ToolCallResult(answer.result, call, answer.error, answer.display))
 
     return map_each(read, require_array(data))
 

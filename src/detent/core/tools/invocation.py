@@ -20,7 +20,7 @@ from detent.core.state.state import BaseState, State
 from detent.core.tools import wording
 from detent.core.tools.defaults import arguments_to_run, default_faults, with_defaults
 from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, OutcomeUnknownError
-from detent.core.tools.masking import masked
+from detent.core.tools.masking import masked, shown_content
 from detent.core.tools.redaction import all_without_secrets, redact, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
 from detent.core.tools.tool import Tool
@@ -100,7 +100,19 @@ class Invocation:
         """
         result = result_of(self.tool, value)
         writes = self.end()
+        if self.tool.masked:
+            result = self.displayed(result)
         return evolve(result, writes=(*writes, *result.writes)) if writes else result
+
+    def displayed(self, result: ToolResult) -> ToolResult:
+        """The result, with what people see of it: nothing that is secret in the call.
+
+        RULE: it is said here, as nobody knows later what the function was given: what the state
+        held, what its defaults were, and what a hook has put in the place of an argument.
+        """
+        secrets = self._secrets(with_defaults(self.call, self.tool))
+        visible = shown_content(result.content, secrets, secrets)
+        return evolve(result, display=None if visible == result.content else visible)
 
     def fault(self, error: BaseException) -> ToolFault:
         """What the model is told of `error`, without any value that came from the state."""
@@ -184,7 +196,7 @@ class Invocation:
         return redact(text, inputs, known=visible)
 
     def _secrets(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """What nobody may read: as it was sent, and as the function has got it.
+        """What nobody may read: as it was sent, as the function has got it, or from the state.
 
         An error says a key of bytes, or a date, as Python prints it, and not as JSON has it.
         """
@@ -199,6 +211,9 @@ class Invocation:
                 with suppress(ConversionError):  # then it was never made
                     forms.append(readers.get(name, as_it_is)(value, name))
             secrets[name] = forms
+        for item in self.tool.inputs:
+            if item.parameter in self.tool.masked and self.state.holds(item.key):
+                secrets[item.parameter] = [self.state.read(item.key)]
         return secrets
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -10,6 +10,7 @@ from attrs import evolve
 
 from detent.core.chat.messages import (
     ChatMessage,
+    ResultPart,
     TextContent,
     ToolCall,
     ToolCallResult,
@@ -56,22 +57,26 @@ def shown_result(result: ToolCallResult, names: Collection[str] | None = None) -
     """
     call = result.origin
     names = call.secret if names is None else names
-    if not names or not (call.unreadable or any(name in call.arguments for name in names)):
+    content = result.result if result.display is None else result.display
+    if names and (call.unreadable or any(name in call.arguments for name in names)):
+        content, call = shown_content(content, call.arguments, names), shown_call(call, names)
+    elif result.display is None:
         return result
+    return evolve(result, result=content, origin=call, display=None)
 
-    def told(text: str) -> str:
-        return without_secrets(text, call.arguments, names)
 
-    content = result.result
-    shown = (
-        told(content)
-        if isinstance(content, str)
-        else [
-            evolve(part, text=told(part.text)) if isinstance(part, TextContent) else part
-            for part in content
-        ]
+def shown_content(
+    content: str | Sequence[ResultPart], arguments: Mapping[str, Any], names: Collection[str]
+) -> str | tuple[ResultPart, ...]:
+    """What a tool has given as people may see it: no text in it says what is secret."""
+    if isinstance(content, str):
+        return without_secrets(content, arguments, names)
+    return tuple(
+        evolve(part, text=without_secrets(part.text, arguments, names))
+        if isinstance(part, TextContent)
+        else part
+        for part in content
     )
-    return evolve(result, result=shown, origin=shown_call(call, names))
 
 
 def shown_message(message: ChatMessage) -> ChatMessage:

@@ -52,12 +52,19 @@ SCALARS = frozenset({str, int, float, bool, type(None)})
 class ToolResult:
     """What a tool gave: content for the model to read, and writes for the state.
 
-    `warnings` tell observers what the wiring expected and the result did not have.
+    `warnings` tell observers what the wiring expected and the result did not have. `display` is
+    what people see in place of the content, where that quotes what is secret in its call.
     """
 
     content: str | tuple[ResultPart, ...]
     writes: tuple[Write, ...] = ()
     warnings: tuple[str, ...] = ()
+    display: str | tuple[ResultPart, ...] | None = None
+
+    @property
+    def visible(self) -> str | tuple[ResultPart, ...]:
+        """The content as people may see it."""
+        return self.content if self.display is None else self.display
 
 
 @frozen

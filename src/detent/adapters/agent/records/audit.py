@@ -176,7 +176,7 @@ WORDS: dict[type, str] = {
 def _text(event: Event) -> str:
     match event:
         case ToolReturned(result=result):
-            return result.content if isinstance(result.content, str) else "<parts>"
+            return result.visible if isinstance(result.visible, str) else "<parts>"
         case ToolRaised(fault=fault):
             return fault.message
         case _:
