@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from attrs import frozen
 
-from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult, labels_of
+from detent.core.chat.labels import labels_of
+from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, SchemaMode
 from detent.core.errors import DetentError
 from detent.core.tools.tool import ToolSpec

@@ -323,7 +323,7 @@ ENDS: dict[str, Callable[[], Behaviour]] = {
     "a last answer that is none": lambda: Behaviour(
         (calling(("note", 1)), calling(("note", 2))),
         "max_agent_steps",
-        ("1", "Tool 'note' not found. Available tools: "),
+        ("1", "Tool 'note' not found. Available tools: none"),
         None,
         agent={"limits": Limits(1, final_answer=True)},
     ),
@@ -574,7 +574,7 @@ OPTIONS: dict[str, Callable[[], Behaviour]] = {
     ),
     "no tools": lambda: Behaviour(
         (calling(("pay", 1)), "done"),
-        told=("Tool 'pay' not found. Available tools: ",),
+        told=("Tool 'pay' not found. Available tools: none",),
         run={"tools": []},
     ),
     "state from the caller": lambda: Behaviour(

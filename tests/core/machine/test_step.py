@@ -492,7 +492,7 @@ def test_tools_that_were_not_offered_are_not_run_in_the_last_answer() -> None:
     run = step(spec, run, said(call("note"), turn=2))
 
     assert run.phase == Done(Exhausted("max_agent_steps"))
-    assert texts(run) == ["7", "Tool 'note' not found. Available tools: "]
+    assert texts(run) == ["7", "Tool 'note' not found. Available tools: none"]
 
 
 TIMED = evolve(SPEC, limits=Limits(max_seconds=60))

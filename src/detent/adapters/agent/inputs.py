@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 from attrs import evolve
 
 from detent.adapters.agent.options import RunRequest
-from detent.core.chat.messages import ChatMessage
+from detent.core.chat.messages import ChatMessage, ChatRole, says_nothing
 from detent.core.control.hooks import Hook
 from detent.core.errors import StateError
 from detent.core.run.limits import Limits
@@ -177,14 +177,14 @@ def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
 
     Raises:
         TypeError: it is no conversation.
-        ValueError: it is an empty text.
+        ValueError: it is an empty text, or what a user says in it is one.
     """
     if messages == "":
         raise ValueError("messages is an empty text; say something")
     if isinstance(messages, str):
         return (ChatMessage.from_user(messages),)
     if isinstance(messages, ChatMessage):
-        return (messages,)
+        messages = (messages,)
     is_right = isinstance(messages, Sequence) and not isinstance(messages, bytes)
     _require("messages", messages, (lambda _: is_right, "a text, a ChatMessage or a list of them"))
     for place, message in enumerate(messages):
@@ -193,6 +193,8 @@ def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
                 f"messages[{place}] must be a ChatMessage, as ChatMessage.from_user('…') makes "
                 f"them, got {message!r:.80}"
             )
+        if message.role is ChatRole.USER and says_nothing(message):
+            raise ValueError(f"messages[{place}], of the user, is an empty text; say something")
     return messages
 
 

@@ -24,7 +24,7 @@ from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.telemetry.flushing import flush
-from detent.core.chat.messages import ChatMessage, TextContent
+from detent.core.chat.messages import ChatMessage, says_nothing
 from detent.core.errors import DetentError
 from detent.core.run.events import MessageReceived
 from detent.ports.chance import Chance
@@ -207,7 +207,7 @@ class StoredHost(ABC):
                 said = MessageReceived(said)
             except ValueError as error:
                 return HostRefusal("invalid", str(error))
-        if isinstance(said, MessageReceived) and _says_nothing(said.message):
+        if isinstance(said, MessageReceived) and says_nothing(said.message):
             return HostRefusal("invalid", "the message is an empty text; say something")
         came: Accepted | HostRefusal = NOT_HEARD
         if run.status not in ENDED or not isinstance(said, MessageReceived):
@@ -278,10 +278,6 @@ class StoredHost(ABC):
     async def agents(self) -> Sequence[HostedAgent]:
         """As the port says."""
         return await asked(partial(hosted_agents, self._agents))
-
-
-def _says_nothing(message: ChatMessage) -> bool:
-    return all(part == TextContent("") for part in message.content)
 
 
 @asynccontextmanager

@@ -384,17 +384,6 @@ def tool_message(result: ToolCallResult) -> ChatMessage:
     return ChatMessage(ChatRole.TOOL, (result,))
 
 
-def labels_of(messages: Iterable[ChatMessage]) -> tuple[str, ...]:
-    """The labels that messages bring along, in `meta["labels"]`.
-
-    Raises:
-        ValueError: of one of them, these are no list of texts.
-    """
-    names: list[str] = []
-    for message in messages:
-        labels: Any = message.meta.get("labels", ())
-        is_list = isinstance(labels, list | tuple | set | frozenset)
-        if not is_list or not all(isinstance(label, str) and label for label in labels):
-            raise ValueError(f"meta['labels'] of a message is a list of texts, got {labels!r:.80}")
-        names += labels
-    return tuple(sorted(set(names))) if names else ()
+def says_nothing(message: ChatMessage) -> bool:
+    """Whether there is nothing in a message but empty texts."""
+    return all(part == TextContent("") for part in message.content)

@@ -7,9 +7,10 @@ request. What is recorded is the event alone, so that a replay needs no hook.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, cast
+from inspect import iscoroutinefunction, signature
+from typing import Any, ClassVar, TypeAlias, cast
 
-from attrs import evolve, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from detent.core.errors import DetentError
 from detent.core.run.effects import AskModel, Effect, RunTool
@@ -42,17 +43,33 @@ class HookError(DetentError, RuntimeError):
     """A hook has raised, which is the cause, or has given back what is no answer."""
 
 
+def _can_be_called(hook: Hook, attribute: Attribute[Any], function: Callable[..., object]) -> None:
+    """Raise TypeError unless a function takes what its hook gives to it, and waits for nothing."""
+    of_kind(cast(type, Callable), "a function")(hook, attribute, function)
+    if iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__):
+        raise TypeError(f"{_name(hook)} is async: a hook is an ordinary function, def …")
+    try:
+        signature(function).bind(*hook.takes)
+    except TypeError:
+        given, own = ", ".join(hook.takes), signature(function)
+        raise TypeError(f"{_name(hook)} is called with ({given}), and takes {own}") from None
+    except ValueError:
+        return  # what is not written in Python does not say what it takes
+
+
 @frozen
 class Hook:
     """A function that stands between a run and the world."""
 
-    function: Callable[..., object] = field(validator=of_kind(cast(type, Callable), "a function"))
+    takes: ClassVar[tuple[str, ...]] = ()
+    function: Callable[..., object] = field(validator=_can_be_called)
 
 
 @frozen
 class Before(Hook):
     """Sees requests of a `kind` on their way out."""
 
+    takes = ("request", "run")
     kind: type[Request]
 
 
@@ -60,12 +77,15 @@ class Before(Hook):
 class After(Hook):
     """Sees the events that answer requests of a `kind`, on their way in."""
 
+    takes = ("request", "answer", "run")
     kind: type[Request]
 
 
 @frozen
 class OnExit(Hook):
     """Sees runs that are about to end with an answer."""
+
+    takes = ("run",)
 
 
 def before_model(function: Callable[[AskModel, Run[Any]], AskModel | ModelAnswer | None]) -> Before:

@@ -11,7 +11,8 @@ from typing import Never
 
 import attrs
 
-from detent.core.chat.messages import ChatMessage, labels_of
+from detent.core.chat.labels import labels_of
+from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
 from detent.core.machine.calls import after_fault, after_tick, give_up
 from detent.core.machine.delegation import (

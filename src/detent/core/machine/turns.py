@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import (
     ChatMessage,
     ResultPart,
     TextContent,
     ToolCallResult,
-    labels_of,
     tool_message,
     with_calls,
 )

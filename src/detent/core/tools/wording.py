@@ -31,7 +31,7 @@ NOBODY_DECIDED = "it had to be confirmed, and nobody did so in time"
 
 def tool_not_found(name: str, names: Iterable[str]) -> str:
     """The model has called what is not there."""
-    return f"Tool '{name}' not found. Available tools: {', '.join(names)}"
+    return f"Tool '{name}' not found. Available tools: {', '.join(names) or 'none'}"
 
 
 def tool_not_run(name: str, reason: str) -> str:

@@ -95,7 +95,7 @@ def test_verify_calls_no_run_damaged_that_a_release_cannot_follow(
     assert (found["damaged"], found["unfollowed"]) == (0, 1)
 
     said = call("verify", "--app", released, code=1)
-    assert "2 runs are read, 0 of them are damaged" in said.stderr
+    assert "runs read: 2, of them damaged: 0" in said.stderr
     assert "1 are whole, and cannot be followed by the agents at --app" in said.stderr
 
 

@@ -92,7 +92,7 @@ def verify(*, run_ids: tuple[str, ...], store: Journal, app: str | None, as_json
         put_json({"runs": checked, **counts})
     for one in bad:
         say(f"run {one['run_id']}: {one['problem']}")
-    say(f"{len(checked)} runs are read, {damaged} of them are damaged")
+    say(f"runs read: {len(checked)}, of them damaged: {damaged}")
     if left := len(bad) - damaged:
         say(f"{left} are whole, and cannot be followed by the agents at --app, which have changed")
     if bad:
@@ -172,15 +172,15 @@ def clean(*, store: Journal, older_than: float, dry_run: bool, yes: bool, as_jso
     names = [run.run_id for run in every_run(store) if run.status in ENDED and run.at < before]
     if not (dry_run or yes or not names):
         if not sys.stdin.isatty():
-            raise click.UsageError(f"{len(names)} runs would be deleted: --yes does it")
-        click.confirm(f"Delete {len(names)} runs?", abort=True, err=True)
+            raise click.UsageError(f"runs that would be deleted: {len(names)}; --yes does it")
+        click.confirm(f"Delete this many runs: {len(names)}?", abort=True, err=True)
     gone = [] if dry_run or not names else list(_runs(store).forget(before))
     if as_json:
         put_json({"would_delete" if dry_run else "deleted": names if dry_run else gone})
         return
     for name in names if dry_run else gone:
         click.echo(name)
-    say(f"{len(names)} runs would be deleted" if dry_run else f"{len(gone)} runs are deleted")
+    say(f"runs that would be deleted: {len(names)}" if dry_run else f"runs deleted: {len(gone)}")
 
 
 def _runs(store: Journal) -> Runs[State]:
