@@ -27,6 +27,7 @@ from detent import (
     before_tool,
     create_tool_from_function,
 )
+from detent.adapters.journals.audited import head_of, link_of
 from detent.adapters.stories.entries import masked_data
 from detent.approvals import (
     ApproverKey,
@@ -237,8 +238,29 @@ def test_a_chain_is_the_same_in_every_store_and_process(name: str, tmp_path: Pat
     log = audit_log(journal, agent.spec, "r")
     decided = next(one for one in log if one.what == "decided")
     assert decided.by == ("A." if name == "redacted" else "Ada")
-    head = f"{decided.position + 1}:{decided.link}"
-    assert verify_audit(journal, "r", expect_head=head) == audit
+    assert verify_audit(journal, "r", expect_head=decided.head) == audit
+
+
+def test_two_heads_do_not_tell_what_stands_between_them() -> None:
+    """Who guesses a secret, and knows all the rest of an entry, cannot make the head behind it."""
+    journal = AuditedJournal(MemoryJournal())
+    call = ToolCall("pay", {"amount": 5, "pin": "4711"}, "c")
+    agent = agent_of(journal, ChatMessage.from_assistant(tool_calls=[call]), "done")
+    agent.run("go", run_id="r")
+    entries = [*journal.read("r")]
+    heads = {
+        one.position: one.head.partition(":")[2] for one in audit_log(journal, agent.spec, "r")
+    }
+    pairs = [
+        (entries[place], heads[place - 1], head)
+        for place, head in heads.items()
+        if place - 1 in heads
+    ]
+
+    assert pairs
+    for entry, before, after in pairs:
+        guess = link_of(before, "r", entry, entry.data)
+        assert after not in {guess, head_of(entry.position + 1, guess).partition(":")[2]}
 
 
 def test_the_log_says_what_was_asked_shown_decided_and_what_ran() -> None:

@@ -44,6 +44,16 @@ def link_of(before: str, run_id: str, entry: Entry, data: Mapping[str, Any]) -> 
     return hash_of("detent audit 1", before, *place, dict(data))
 
 
+def head_of(length: int, link: str) -> str:
+    """What people are told of the link of the last of so many entries.
+
+    RULE: nobody who may not read the store knows a link. The next one is made of it and of an entry
+    whose secrets they are not shown: with both, a short secret could be tried out. Nor can they
+    make one: the first entry has a number in it that is random, and is not shown either.
+    """
+    return f"{length}:{hash_of('detent audit head 1', link)}"
+
+
 @define
 class FirstEntries:
     """Holds what a list says of runs against their first entries, of each run once.
@@ -285,7 +295,7 @@ def verify_audit(
         if is_signed is not None and not is_signed(digest, signature):
             raise _broken(run_id, length, "is not signed by whom it should be")
         length += 1
-        heads.add(f"{length}:{digest}")
+        heads.add(head_of(length, digest))
     if length == 0 or (expect_head is not None and expect_head not in heads):
         was = "any entry" if expect_head is None else f"what was at the head {expect_head!r:.90}"
         raise JournalDamagedError(
@@ -293,7 +303,7 @@ def verify_audit(
             "somebody has put back an earlier state, changed what was there, or deleted the run"
         )
     FirstEntries(raw).require(run_id)
-    return Audit(run_id, length, f"{length}:{digest}")
+    return Audit(run_id, length, head_of(length, digest))
 
 
 def chained(journal: Journal) -> AuditedJournal | None:

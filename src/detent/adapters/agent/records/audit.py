@@ -8,7 +8,7 @@ from typing import Any
 from attrs import asdict, field, frozen
 
 from detent.adapters.drivers.loading import STARTED, STOPPED, event_and_run, loaded
-from detent.adapters.journals.audited import link_of
+from detent.adapters.journals.audited import head_of, link_of
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import nested_run
@@ -44,7 +44,7 @@ class AuditRecord:
     Attributes:
         position: of the entry of the journal that says so.
         at: when that was written, in seconds since 1970.
-        link: the digest of that entry and of all before it; see `AuditedJournal`.
+        head: what the `Audit.head` of the run was when that entry was the last.
         what: "asked", "decided", "denied" (by a policy, or as nobody decided in time), "rewritten"
             (by a hook), "ran", "returned", "failed", "revoked", "said" (further, to the run) or
             "cancelled".
@@ -60,7 +60,7 @@ class AuditRecord:
 
     position: int
     at: float
-    link: str
+    head: str
     what: str
     tool_name: str = ""
     call_id: str | None = None
@@ -96,7 +96,8 @@ def audit_log(journal: Journal, spec: AgentSpec[Any], run_id: str) -> tuple[Audi
         event, run = event_and_run(spec, run, entry, data)
         if run is not before:
             said = _records(spec, before, event, run)
-            records += [AuditRecord(entry.position, entry.at, link, **one) for one in said]
+            head = head_of(entry.position + 1, link)
+            records += [AuditRecord(entry.position, entry.at, head, **one) for one in said]
     if loaded(journal, spec, run_id).run != run:
         raise StoredDataError(
             f"a checkpoint of run {run_id!r} is not what its entries make: somebody has changed it"
