@@ -245,7 +245,9 @@ class UnknownAgentError(DetentError, LookupError):
 
     def __init__(self, name: str, known: Sequence[str], run_id: str = "") -> None:
         whose = f"run {run_id!r} is of agent {name!r}" if run_id else f"there is no agent {name!r}"
-        super().__init__(f"{whose}; this host has {', '.join(map(repr, known)) or 'none'}")
+        has = ", ".join(repr(one) for one in known if one) or "none"
+        hint = f"; to go on with it here, host its agent as {name!r}" if run_id else ""
+        super().__init__(f"{whose}; this host has {has}{hint}")
         self.name = name
 
 

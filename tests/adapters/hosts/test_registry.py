@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
-from detent import Agent, AgentTool, ScriptedChatGenerator, tool
+from detent import (
+    Agent,
+    AgentTool,
+    AlwaysAskPolicy,
+    ChatMessage,
+    HITLBreakpointException,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    ToolCall,
+    tool,
+)
 from detent.adapters.hosts.registry import hosted_agents
+from detent.hosts import Accepted, HostRefusal, LocalHost
 from detent.models import CodeExecution, FallbackChatGenerator, WebSearch, chat_generator
 
 
@@ -36,3 +50,52 @@ def test_the_labels_of_an_agent_are_of_all_that_it_reads(monkeypatch: pytest.Mon
         "searching": ("files", "web"),
         "around": ("files", "mail", "web"),
     }
+
+
+def asking(journal: MemoryJournal | None = None, **options: Any) -> Agent[Any, Any]:
+    """An agent that asks before it reads."""
+    return Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("read", {}, "c1"), "Done."),
+        tools=[read],
+        confirmation_strategies={"read": AlwaysAskPolicy()},
+        journal=journal,
+        **options,
+    )
+
+
+def test_a_host_goes_on_with_what_its_agent_has_begun_without_a_name() -> None:
+    """A script has begun it; whoever hosts the agent is asked, and answers."""
+    journal = MemoryJournal()
+    with pytest.raises(HITLBreakpointException):
+        asking(journal).run("Go.", run_id="r")
+    after = asking().evolve(chat_generator=ScriptedChatGenerator("Done."))
+
+    async def decided() -> str | None:
+        async with LocalHost({"clerk": after, "boss": asking(name="boss")}, journal) as host:
+            (question,) = await host.pending()
+            assert [agent.name for agent in await host.agents()] == ["boss", "clerk"]
+            said = await host.send("r", question.call.confirm(by="Ada"))
+            assert isinstance(said, Accepted)
+            return (await host.result("r", timeout=10)).text
+
+    assert asyncio.run(decided()) == "Done."
+
+
+def test_of_several_agents_without_a_name_none_is_meant() -> None:
+    """And whoever asks is told what to do."""
+    journal = MemoryJournal()
+    with pytest.raises(HITLBreakpointException):
+        asking(journal).run("Go.", run_id="r")
+
+    async def refused() -> HostRefusal | Accepted:
+        async with LocalHost({"clerk": asking(), "boss": asking()}, journal) as host:
+            assert await host.pending() == []
+            return await host.send("r", ChatMessage.from_user("Go on."))
+
+    said = asyncio.run(refused())
+    assert isinstance(said, HostRefusal)
+    assert said.why == "other_agent"
+    assert said.text == (
+        "run 'r' is of agent ''; this host has 'boss', 'clerk'; to go on with it here, host its "
+        "agent as ''"
+    )

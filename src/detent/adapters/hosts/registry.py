@@ -13,10 +13,24 @@ from detent.ports.chat import labels_of_replies
 from detent.ports.hosting import HostedAgent
 
 
+NAMELESS = ""
+"""What runs are kept under that an agent without a name has begun by itself."""
+
+
+def with_nameless(agents: Mapping[str, Agent[Any, Any]]) -> dict[str, Agent[Any, Any]]:
+    """The agents, the only one without a name by that as well.
+
+    So a host goes on with what that agent has begun by itself, before anybody hosted it.
+    """
+    nameless = [agent for agent in agents.values() if agent.assembly.name == NAMELESS]
+    return {NAMELESS: nameless[0], **agents} if len(nameless) == 1 else dict(agents)
+
+
 def hosted_agents(agents: Mapping[str, Agent[Any, Any]]) -> list[HostedAgent]:
-    """What a host says of its agents."""
-    assemblies = ((name, agents[name].assembly) for name in sorted(agents))
-    return [_hosted(name, assembly) for name, assembly in assemblies]
+    """What a host says of its agents, of each by the name that it was given here."""
+    others = [id(agent) for name, agent in agents.items() if name != NAMELESS]
+    names = (name for name in sorted(agents) if name or id(agents[name]) not in others)
+    return [_hosted(name, agents[name].assembly) for name in names]
 
 
 def _hosted(name: str, assembly: Assembly[Any]) -> HostedAgent:

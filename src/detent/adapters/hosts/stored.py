@@ -19,7 +19,7 @@ from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import AskingAnew, Reading, asked
-from detent.adapters.hosts.registry import hosted_agents
+from detent.adapters.hosts.registry import hosted_agents, with_nameless
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
@@ -105,7 +105,7 @@ class StoredHost(ABC):
                 "a host needs a journal with claims, such as SQLiteJournal('runs.db'): without "
                 "them two processes may drive one run"
             )
-        self._keeper, self._journal, self._agents = keeper, journal, dict(agents)
+        self._keeper, self._journal, self._agents = keeper, journal, with_nameless(agents)
         self._claim_s = claim_s
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
         self._is_open = False
