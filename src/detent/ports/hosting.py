@@ -231,6 +231,7 @@ class HostedAgent:
         tools: the names of what its model may call.
         labels: what these may bring along, and those of the agents among them.
         wanted: what a decision about one of its runs brings along, for its approvers.
+        is_nameless: whether runs that an agent without a name has begun by itself are its as well.
     """
 
     name: str
@@ -238,6 +239,11 @@ class HostedAgent:
     tools: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     wanted: Wanted = "nothing"
+    is_nameless: bool = False
+
+    def has_runs_of(self, name: str) -> bool:
+        """Whether runs are its own that a list says are of this agent."""
+        return name == self.name or (self.is_nameless and not name)
 
 
 class UnknownAgentError(DetentError, LookupError):

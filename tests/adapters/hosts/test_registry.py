@@ -19,8 +19,11 @@ from detent import (
     tool,
 )
 from detent.adapters.hosts.registry import hosted_agents
+from detent.approvals import Principal
 from detent.hosts import Accepted, HostRefusal, LocalHost
 from detent.models import CodeExecution, FallbackChatGenerator, WebSearch, chat_generator
+from detent.web import web_app
+from tests.adapters.faces.peers import peer
 
 
 @tool(labels=["mail"])
@@ -68,12 +71,24 @@ def test_a_host_goes_on_with_what_its_agent_has_begun_without_a_name() -> None:
     journal = MemoryJournal()
     with pytest.raises(HITLBreakpointException):
         asking(journal).run("Go.", run_id="r")
-    after = asking().evolve(chat_generator=ScriptedChatGenerator("Done."))
+    after = asking(approvers=lambda *_: Principal("Ada")).evolve(
+        chat_generator=ScriptedChatGenerator("Done.")
+    )
 
     async def decided() -> str | None:
         async with LocalHost({"clerk": after, "boss": asking(name="boss")}, journal) as host:
             (question,) = await host.pending()
-            assert [agent.name for agent in await host.agents()] == ["boss", "clerk"]
+            boss, clerk = await host.agents()
+            assert [boss.has_runs_of(name) for name in ("boss", "")] == [True, False]
+            assert [clerk.has_runs_of(name) for name in ("clerk", "", "boss")] == [
+                True,
+                True,
+                False,
+            ]
+            async with peer(web_app(host)) as client:
+                assert "Nothing waits" not in (await client.get("/")).text
+                (asked,) = (await client.get("/api/pending")).json()["pending"]
+            assert (asked["agent"], asked["wanted"]) == ("", "credential")
             said = await host.send("r", question.call.confirm(by="Ada"))
             assert isinstance(said, Accepted)
             return (await host.result("r", timeout=10)).text

@@ -28,15 +28,21 @@ def with_nameless(agents: Mapping[str, Agent[Any, Any]]) -> dict[str, Agent[Any,
 
 def hosted_agents(agents: Mapping[str, Agent[Any, Any]]) -> list[HostedAgent]:
     """What a host says of its agents, of each by the name that it was given here."""
-    others = [id(agent) for name, agent in agents.items() if name != NAMELESS]
-    names = (name for name in sorted(agents) if name or id(agents[name]) not in others)
-    return [_hosted(name, agents[name].assembly) for name in names]
+    nameless = agents.get(NAMELESS)
+    named = [name for name in sorted(agents) if name and agents[name] is nameless]
+    return [
+        _hosted(name, agents[name].assembly, is_nameless=agents[name] is nameless)
+        for name in sorted(agents)
+        if name or not named
+    ]
 
 
-def _hosted(name: str, assembly: Assembly[Any]) -> HostedAgent:
+def _hosted(name: str, assembly: Assembly[Any], *, is_nameless: bool) -> HostedAgent:
     spec, labels = assembly.current_spec, tuple(sorted({*_labels(assembly)}))
     wanted = wanted_by(assembly.approvers)
-    return HostedAgent(name, rules_fingerprint(spec), tuple(spec.tools), labels, wanted)
+    return HostedAgent(
+        name, rules_fingerprint(spec), tuple(spec.tools), labels, wanted, is_nameless
+    )
 
 
 def _labels(assembly: Assembly[Any]) -> Iterator[str]:

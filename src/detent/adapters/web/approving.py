@@ -33,7 +33,7 @@ class Lack:
 def wanted_of(agents: Iterable[HostedAgent], name: str) -> Wanted:
     """What decisions about runs of an agent bring along."""
     for agent in agents:
-        if agent.name == name:
+        if agent.has_runs_of(name):
             return agent.wanted
     return "nothing"
 

@@ -94,10 +94,10 @@ class HeldRun:
 
 async def _held(host: Host, agent: str | None, run_ids: Collection[str]) -> list[HeldRun]:
     """Those among the runs that wait, the one last written to first."""
-    own = {hosted.name for hosted in await host.agents()}
+    agents = await host.agents()
     held: list[HeldRun] = []
     for listed in await host.runs("waiting", agent=agent, limit=RUNS):
-        if listed.run_id in run_ids or listed.agent not in own:
+        if listed.run_id in run_ids or not any(one.has_runs_of(listed.agent) for one in agents):
             continue
         try:
             outdated = (await host.run(listed.run_id)).outdated

@@ -152,7 +152,7 @@ async def run(request: Request) -> Response:
     host = host_of(request)
     hosted = await host.run(request.path_params["run_id"])
     agents = await host.agents()
-    of = [agent.tools for agent in agents if agent.name == hosted.listed.agent]
+    of = [agent.tools for agent in agents if agent.has_runs_of(hosted.listed.agent)]
     content = {
         "run": asdict(hosted.listed),
         "outdated": [asdict(one) for one in hosted.outdated],
