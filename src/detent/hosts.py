@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from detent.ports.hosting import RunProof as RunProof
     from detent.ports.hosting import Sent as Sent
     from detent.ports.hosting import TryAgain as TryAgain
-    from detent.ports.hosting import UnknownAgentError as UnknownAgentError
     from detent.ports.hosting import Watched as Watched
+    from detent.ports.listing import UnknownAgentError as UnknownAgentError
 else:
     from detent.exports import lazy_exports
 
@@ -51,7 +51,8 @@ else:
             "adapters.hosts.stored": "HostHealth HostNotOpenError",
             "ports.hosting": (
                 "Accepted Fork Host HostRefusal HostedAgent HostedRun PendingQuestion Piece "
-                "Revoke RunProof Sent TryAgain UnknownAgentError Watched"
+                "Revoke RunProof Sent TryAgain Watched"
             ),
+            "ports.listing": "UnknownAgentError",
         },
     )

@@ -13,7 +13,6 @@ from attrs import asdict, field, frozen
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.decisions import ToolExecutionDecision, grants_in
-from detent.core.errors import DetentError
 from detent.core.machine.binding import OutdatedQuestion
 from detent.core.machine.calls import Why
 from detent.core.run.approval import Grant
@@ -244,17 +243,6 @@ class HostedAgent:
     def has_runs_of(self, name: str) -> bool:
         """Whether runs are its own that a list says are of this agent."""
         return name == self.name or (self.is_nameless and not name)
-
-
-class UnknownAgentError(DetentError, LookupError):
-    """The host has no agent of this name; a run in its store may be of one that it has not got."""
-
-    def __init__(self, name: str, known: Sequence[str], run_id: str = "") -> None:
-        whose = f"run {run_id!r} is of agent {name!r}" if run_id else f"there is no agent {name!r}"
-        has = ", ".join(repr(one) for one in known if one) or "none"
-        hint = f"; to go on with it here, host its agent as {name!r}" if run_id else ""
-        super().__init__(f"{whose}; this host has {has}{hint}")
-        self.name = name
 
 
 class Host(Protocol):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from attrs import field, frozen
 
+from detent.core.errors import DetentError
 from detent.core.values.checks import meant
 from detent.ports.names import is_storable
 
@@ -159,3 +160,14 @@ def page_of(runs: Iterable[StoredRun], query: RunQuery) -> list[StoredRun]:
     found = [run for run in runs if query.fits(run) and (before is None or run.cursor < before)]
     found.sort(key=lambda run: run.cursor, reverse=True)
     return found[: query.limit]
+
+
+class UnknownAgentError(DetentError, LookupError):
+    """The host has no agent of this name; a run in its store may be of one that it has not got."""
+
+    def __init__(self, name: str, known: Sequence[str], run_id: str = "") -> None:
+        whose = f"run {run_id!r} is of agent {name!r}" if run_id else f"there is no agent {name!r}"
+        has = ", ".join(repr(one) for one in known if one) or "none"
+        hint = f"; to go on with it here, host its agent as {name!r}" if run_id else ""
+        super().__init__(f"{whose}; this host has {has}{hint}")
+        self.name = name

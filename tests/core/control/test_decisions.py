@@ -234,8 +234,14 @@ def test_what_a_human_says_is_in_the_decision() -> None:
 
 def test_what_is_no_decision_is_told_what_one_has() -> None:
     """All its names."""
-    with pytest.raises(StoredDataError, match=r"which has \['answer', 'by', 'credential'"):
-        ToolExecutionDecision.from_dict({})
+    wrong: dict[str, Any] = {
+        r"which has \['answer', 'by', 'credential'": [],
+        r"it has no 'tool_name'": {"execute": True},
+        r"'digset' is none of \['answer', .*; did you mean 'digest'\?": {"digset": "d"},
+    }
+    for words, data in wrong.items():
+        with pytest.raises(StoredDataError, match=words):
+            ToolExecutionDecision.from_dict(data)
 
 
 def test_arguments_that_python_calls_equal_are_a_change() -> None:

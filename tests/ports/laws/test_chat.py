@@ -86,8 +86,10 @@ def calling(*calls: ToolCall) -> ChatReply:
 BROKEN: dict[str, Showing] = {
     "must answer with a ChatReply": Showing("hello"),
     "stored as JSON": Showing(evolve(TEXT, extra={"at": object()})),
-    "without a call the reason is not": Showing(evolve(TEXT, finish_reason="tool_calls")),
-    "with calls the reason is": Showing(evolve(CALLS, finish_reason="stop")),
+    "without a call the finish_reason of a reply is not": Showing(
+        evolve(TEXT, finish_reason="tool_calls")
+    ),
+    "with calls the finish_reason of a reply is": Showing(evolve(CALLS, finish_reason="stop")),
     "no two calls": Showing(calling(ToolCall("add", {}, "c"), ToolCall("sub", {}, "c"))),
     "has None for it": Showing(calling(ToolCall("add", {}, ""))),
     "names a tool": Showing(calling(ToolCall("", {}, "c"))),

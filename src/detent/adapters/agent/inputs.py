@@ -12,7 +12,7 @@ from attrs import evolve
 from detent.adapters.agent.options import RunRequest
 from detent.core.chat.messages import ChatMessage, ChatRole, says_nothing
 from detent.core.control.hooks import Hook
-from detent.core.errors import StateError
+from detent.core.errors import SchemaError, StateError
 from detent.core.run.limits import Limits
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
@@ -241,6 +241,15 @@ def _meant(name: str, known: Iterable[str], others: Mapping[str, str]) -> str:
 
     close = [f"{one}=…" for one in get_close_matches(name, known, n=1)]
     return others.get(name) or next(iter(close), "")
+
+
+def require_free_keys(keys: Collection[str]) -> None:
+    """Raise SchemaError for a key of the state that `Agent.run` takes for an option of its own."""
+    if taken := [name for name in (*RUN_OPTIONS, "started_by") if name in keys]:
+        raise SchemaError(
+            f"{taken[0]!r} is an option of agent.run, which could give the state key of this name "
+            "no value: give the key another name"
+        )
 
 
 def require_keys(state: Mapping[str, object], keys: Collection[str]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from attrs import evolve
 
 from detent.adapters.agent.assembly import Assembly
-from detent.adapters.agent.inputs import exits_of, limits_of
+from detent.adapters.agent.inputs import exits_of, limits_of, require_free_keys
 from detent.adapters.agent.selection import may_grow
 from detent.adapters.confirmation.rules import NO_RULES, Rules
 from detent.adapters.state.typed_state import TypedState
@@ -98,13 +98,16 @@ def _rules(
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
     """The state that a schema describes, when nothing has happened."""
     if isinstance(schema, type) and issubclass(schema, TypedState):
-        return schema()
-    if schema is not None and not isinstance(schema, Mapping):
+        state = schema()
+    elif schema is None or isinstance(schema, Mapping):
+        state = cast(S, State(schema=cast(Mapping[str, object], schema or {})))
+    else:
         raise TypeError(
             "state_schema is a dict, {'key': {'type': …}}, or a subclass of TypedState, got "
             f"{schema!r}"
         )
-    return cast(S, State(schema=cast(Mapping[str, object], schema or {})))
+    require_free_keys(state.fields)
+    return state
 
 
 def output_for(

@@ -24,8 +24,9 @@ from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import Usage
-from detent.ports.hosting import Host, HostedRun, UnknownAgentError
+from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import RunNotFoundError
+from detent.ports.listing import UnknownAgentError
 
 NOT_THERE = "there is no such response, or it is somebody else's"
 

@@ -11,8 +11,9 @@ from detent.adapters.faces.answers import decide
 from detent.adapters.web.people import Person
 from detent.core.chat.messages import ChatMessage
 from detent.core.run.events import CancelRequested
-from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal, UnknownAgentError
+from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal
 from detent.ports.journal import RunNotFoundError
+from detent.ports.listing import UnknownAgentError
 from detent.ports.pending import PendingCall
 
 

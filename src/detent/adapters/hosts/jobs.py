@@ -17,7 +17,7 @@ from detent.core.errors import StoredDataError
 from detent.core.run.effects import Effect
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
-from detent.ports.hosting import UnknownAgentError
+from detent.ports.listing import UnknownAgentError
 
 
 def make_job(agent: str, spec: AgentSpec[Any], run: Run[Any], effect: Effect) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from detent.core.machine.binding import OutdatedQuestion, outdated_questions
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.ports.clock import Clock
-from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, UnknownAgentError, Watched
+from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
-from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
+from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun, UnknownAgentError
 from detent.ports.names import name_fault
 from detent.ports.pending import pending
 from detent.ports.results import AgentResult

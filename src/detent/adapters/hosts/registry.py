@@ -12,7 +12,6 @@ from detent.ports.approvers import wanted_by
 from detent.ports.chat import labels_of_replies
 from detent.ports.hosting import HostedAgent
 
-
 NAMELESS = ""
 """What runs are kept under that an agent without a name has begun by itself."""
 

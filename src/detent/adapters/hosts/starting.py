@@ -25,9 +25,9 @@ from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
 from detent.core.tools.version import hash_of
 from detent.ports.chat import Messages
 from detent.ports.claims import RunBusyError
-from detent.ports.hosting import Accepted, Fork, HostRefusal, UnknownAgentError
+from detent.ports.hosting import Accepted, Fork, HostRefusal
 from detent.ports.journal import JournalDamagedError
-from detent.ports.listing import ENDED, StoredRun
+from detent.ports.listing import ENDED, StoredRun, UnknownAgentError
 from detent.ports.names import NAME_MAX
 from detent.ports.results import AgentResult
 

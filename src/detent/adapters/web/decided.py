@@ -18,8 +18,9 @@ from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.tools.masking import masked
-from detent.ports.hosting import Host, HostedRun, UnknownAgentError
+from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.listing import UnknownAgentError
 from detent.ports.pending import PendingCall
 
 CALLS = 50

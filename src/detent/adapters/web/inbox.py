@@ -28,15 +28,9 @@ from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.approval import SCOPES, Scope
-from detent.ports.hosting import (
-    Accepted,
-    Host,
-    HostedAgent,
-    HostRefusal,
-    PendingQuestion,
-    UnknownAgentError,
-)
+from detent.ports.hosting import Accepted, Host, HostedAgent, HostRefusal, PendingQuestion
 from detent.ports.journal import RunNotFoundError
+from detent.ports.listing import UnknownAgentError
 from detent.ports.pending import PendingCall, describe_outdated
 
 BEFORE = 6

@@ -24,8 +24,9 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Acting, Run
 from detent.core.state.keys import UNSET
-from detent.ports.hosting import Fork, Host, HostedAgent, HostedRun, UnknownAgentError
+from detent.ports.hosting import Fork, Host, HostedAgent, HostedRun
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.listing import UnknownAgentError
 
 
 @frozen

@@ -28,10 +28,9 @@ from detent.ports.hosting import (
     Revoke,
     Sent,
     TryAgain,
-    UnknownAgentError,
 )
 from detent.ports.journal import Entry, RunNotFoundError
-from detent.ports.listing import STATUSES, RunQuery
+from detent.ports.listing import STATUSES, RunQuery, UnknownAgentError
 
 FILTERS = ("status", "agent", "thread_id", "label", "text", "since", "until")
 EVENTS_MAX, MESSAGES_MAX = 500, 200

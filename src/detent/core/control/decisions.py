@@ -36,7 +36,7 @@ from detent.core.state.typevars import S
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
-from detent.core.values.checks import names_told, number, of_kind
+from detent.core.values.checks import meant, names_told, number, of_kind
 from detent.core.values.frozen import thaw
 
 if TYPE_CHECKING:
@@ -94,8 +94,15 @@ class ToolExecutionDecision:
             StoredDataError: it is no decision. Nothing but True lets a tool run.
         """
         names = fields_dict(cls).keys()
-        if not isinstance(data, Mapping) or not {"tool_name", "execute"} <= data.keys() <= names:
+        if not isinstance(data, Mapping):
             raise StoredDataError(f"this is no decision about a tool, which has {sorted(names)}")
+        if more := sorted(map(str, data.keys() - names)):
+            raise StoredDataError(
+                f"this is no decision about a tool: {more[0]!r:.40} is none of {sorted(names)}"
+                f"{meant(more[0], names)}"
+            )
+        if lacking := sorted({"tool_name", "execute"} - data.keys()):
+            raise StoredDataError(f"this is no decision about a tool: it has no {lacking[0]!r}")
         try:
             return cls(**data)
         except (TypeError, ValueError) as error:

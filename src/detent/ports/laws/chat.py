@@ -84,9 +84,15 @@ def the_reason_fits_what_was_said(exchange: Exchange) -> None:
     """A run waits for results when there are calls, and else has an answer."""
     reason = exchange.reply.finish_reason
     if exchange.reply.message.tool_calls:
-        _expect(reason in {"tool_calls", *BROKEN_OFF}, "with calls the reason is tool_calls")
+        _expect(
+            reason in {"tool_calls", *BROKEN_OFF},
+            "with calls the finish_reason of a reply is 'tool_calls'",
+        )
     else:
-        _expect(reason != "tool_calls", "without a call the reason is not tool_calls")
+        _expect(
+            reason != "tool_calls",
+            "without a call the finish_reason of a reply is not 'tool_calls'",
+        )
 
 
 def calls_are_told_apart(exchange: Exchange) -> None:

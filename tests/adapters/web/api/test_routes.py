@@ -523,3 +523,21 @@ def test_one_run_whose_call_cannot_be_encoded_hides_no_other() -> None:
     waiting = {one["call"]["run_id"]: one["call"] for one in answers[0].json()["pending"]}
     assert waiting.keys() == {"clerk", "odd"}
     assert waiting["odd"]["arguments"]["to"] == "Bob\ud800"
+
+
+def test_what_is_no_request_says_what_there_is() -> None:
+    """In JSON, as every error here; and to cancel takes no reason."""
+
+    async def visit(_host: Host, client: httpx.AsyncClient) -> list[httpx.Response]:
+        answers = [await client.get(path) for path in ("/api/nope", "/api/decide")]
+        answers.append(await client.post("/api/cancel", json={"run_id": "clerk"}))
+        return [*answers, await client.get("/api/run/clerk")]
+
+    missing, wrong, done, run = visited(visit)
+    assert missing.status_code == 404
+    text = missing.json()["error"]["text"]
+    assert text.startswith("there is no GET /api/nope; there are /api, /api/cancel, /api/decide, ")
+    assert wrong.status_code == 405
+    assert wrong.json()["error"]["text"] == "/api/decide is asked by POST, and not by GET"
+    assert done.json() == {"run_id": "clerk", "by": "local"}
+    assert run.json()["run"]["status"] == "cancelled"

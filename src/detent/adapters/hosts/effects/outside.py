@@ -51,8 +51,8 @@ from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import event_from_json
 from detent.ports.clock import Clock
-from detent.ports.hosting import UnknownAgentError
 from detent.ports.journal import JournalConflictError, JournalError, with_data
+from detent.ports.listing import UnknownAgentError
 
 T = TypeVar("T")
 Begins: TypeAlias = Callable[[], Awaitable[bool]]

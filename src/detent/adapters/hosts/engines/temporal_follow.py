@@ -25,7 +25,7 @@ from detent.adapters.hosts.effects.inside import Inside
 from detent.core.errors import AgentChangedError
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import status_of
-from detent.ports.hosting import UnknownAgentError
+from detent.ports.listing import UnknownAgentError
 
 EFFECT, SAY, LOOK, BEGUN = "detent_effect", "say", "look", "begun"
 EFFECT_MAX = timedelta(days=365)

@@ -16,9 +16,8 @@ from detent.adapters.web.rendering import json_response
 from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
 from detent.core.values.checks import meant
-from detent.ports.hosting import UnknownAgentError
 from detent.ports.journal import JournalError, RunNotFoundError
-from detent.ports.listing import RunQuery
+from detent.ports.listing import RunQuery, UnknownAgentError
 
 NOT_SIGNED_IN = 401
 NO_SUCH_QUERY = 400

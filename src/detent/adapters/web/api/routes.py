@@ -8,7 +8,7 @@ another site can send, and `by` is whose request it is, never what the request s
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -57,6 +57,7 @@ STATUSES: Mapping[str, int] = {
     "shutting_down": 503,
 }
 """What a refusal is in HTTP; any other one is a conflict with what is stored."""
+ANY = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def api_routes(sign_in: SignIn | None) -> list[Route]:
@@ -83,7 +84,21 @@ def api_routes(sign_in: SignIn | None) -> list[Route]:
             Route(path, answered(read_first(handler), sign_in), methods=["POST"])
             for path, handler in changing.items()
         ),
+        Route("/api/{rest:path}", answered(_nothing_at(reading, changing), sign_in), methods=ANY),
     ]
+
+
+def _nothing_at(reading: Collection[str], changing: Collection[str]) -> Answer:
+    """What answers a request that is none: also by what it would be asked."""
+
+    async def nothing(request: Request) -> Response:
+        path, method = f"/api/{request.path_params['rest']}", request.method
+        if path in changing:
+            raise ApiError(405, "invalid", f"{path} is asked by POST, and not by {method}")
+        known = ", ".join(sorted({*reading, *changing}))
+        raise ApiError(404, "invalid", f"there is no {method} {path}; there are {known}")
+
+    return nothing
 
 
 async def about(request: Request) -> Response:
@@ -270,9 +285,9 @@ async def _wanted(host: Host, run_id: str) -> Wanted:
 
 async def cancel(request: Request) -> Response:
     """End a run."""
-    run_id, reason = members_of(request, run_id=str, reason=str)
+    run_id, reason = members_of(request, ("reason",), run_id=str, reason=str)
     name = request.state.person.name
-    done = await host_of(request).send(run_id, CancelRequested(f"{reason} ({name})"))
+    done = await host_of(request).send(run_id, CancelRequested(f"{reason or 'cancelled'} ({name})"))
     return _outcome(done, by=name)
 
 
