@@ -98,7 +98,7 @@ def _rules(
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
     """The state that a schema describes, when nothing has happened."""
     if isinstance(schema, type) and issubclass(schema, TypedState):
-        state = schema()
+        state = cast(S, schema())
     elif schema is None or isinstance(schema, Mapping):
         state = cast(S, State(schema=cast(Mapping[str, object], schema or {})))
     else:
