@@ -333,6 +333,28 @@ def test_a_task_that_is_cancelled_ends_its_spans(seen: Seen) -> None:
     }
 
 
+def test_calls_of_which_nobody_knows_what_came_are_counted_once(seen: Seen) -> None:
+    """Where the question comes up, and not again by whoever takes the run up later."""
+
+    @tool
+    def bake(loaves: int) -> str:
+        """Bake."""
+        raise KeyboardInterrupt
+
+    journal = MemoryJournal()
+    call = ToolCall("bake", {"loaves": 2})
+    with pytest.raises(KeyboardInterrupt):
+        clerk(seen, call, tools=[bake], journal=journal).run("Go", run_id="r")
+    again = clerk(seen, "Done.", tools=[bake], journal=journal)
+    for _ in range(2):
+        again.resume("r")
+
+    (point,) = seen.metrics()[names.UNKNOWN_OUTCOMES]
+    assert (point.value, dict(point.attributes)) == (1, {names.TOOL_NAME: "bake"})
+    asked = [attributes(span) for span in seen.all() if span.name == "ask_human bake"]
+    assert [each[names.OUTCOME_UNKNOWN] for each in asked] == [True, True]
+
+
 def test_a_human_who_is_asked_here_is_waited_for(seen: Seen) -> None:
     """The wait is a span of its own, with what was decided, and is counted."""
     rules = {"pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), ScriptedHuman(Confirmed()))}

@@ -47,6 +47,7 @@ EXIT_REASON: Final = "detent.run.exit_reason"
 TURNS: Final = "detent.run.turns"
 ATTEMPT: Final = "detent.attempt"
 DECISION: Final = "detent.decision"
+OUTCOME_UNKNOWN: Final = "detent.outcome_unknown"
 
 # What is only there where it is asked for.
 SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
@@ -70,6 +71,7 @@ INFERENCE_OUTPUT: Final = "gen_ai.client.inference.usage.output_tokens"
 FORMER_DURATION: Final = "gen_ai.client.operation.duration"
 FORMER_TOKENS: Final = "gen_ai.client.token.usage"
 HUMAN_DURATION: Final = "detent.ask_human.duration"
+UNKNOWN_OUTCOMES: Final = "detent.execute_tool.unknown_outcomes"
 
 SECONDS: Final = (
     *(0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92),

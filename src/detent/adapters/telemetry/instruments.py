@@ -35,6 +35,9 @@ class Instruments:
         self._human = seconds(
             names.HUMAN_DURATION, "How long a human takes to decide.", names.WAITS
         )
+        self._unknown = meter.create_counter(
+            names.UNKNOWN_OUTCOMES, "{call}", "Calls of which a human must say what came of them."
+        )
         self._inference = seconds(names.INFERENCE_DURATION, "How long a model call takes.")
         self._read = meter.create_counter(names.INFERENCE_INPUT, "{token}", "Tokens read.")
         self._written = meter.create_counter(names.INFERENCE_OUTPUT, "{token}", "Tokens written.")
@@ -63,6 +66,10 @@ class Instruments:
     def human(self, seconds: float, traits: Traits) -> None:
         """A human has decided, so long after they were asked."""
         self._human.record(seconds, traits)
+
+    def unknown(self, traits: Traits) -> None:
+        """Nobody knows whether a call was carried out, and a human is asked."""
+        self._unknown.add(1, traits)
 
     def agent(self, seconds: float, inferences: int, tool_calls: int, traits: Traits) -> None:
         """An agent is at work no longer, in this process."""

@@ -230,8 +230,13 @@ class TracedLeg:
         return _Open(span, perf_counter(), name, inner)
 
     def _open_question(self, path: Path, slot: Slot) -> _Open:
-        span = self._question(slot.call.tool_name, slot.call.id, self._below(path))
-        return _Open(span, perf_counter(), slot.call.tool_name)
+        name = slot.call.tool_name
+        span = self._question(name, slot.call.id, self._below(path))
+        if isinstance(slot.status, AwaitingDecision) and slot.status.trouble:
+            span.set_attribute(names.OUTCOME_UNKNOWN, value=True)
+            if self._run is not self._first:  # else whoever drove the run before has counted it
+                self._instruments.unknown({names.TOOL_NAME: name})
+        return _Open(span, perf_counter(), name)
 
     def _question(
         self, tool_name: str, call_id: str | None, context: Context, at: float | None = None
