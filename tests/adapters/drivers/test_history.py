@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from attrs import evolve
 
 from detent import (
+    NEVER_RAN,
     Agent,
+    AgentTool,
     ChatMessage,
+    IdempotencyKey,
     Limits,
     ScriptedChatGenerator,
     StateError,
@@ -29,6 +32,7 @@ from detent.adapters.system.clocks import ManualClock
 from detent.approvals import Allow
 from detent.core.errors import AgentChangedError, StoredDataError, UnstorableError
 from detent.core.run.approval import Verdict
+from detent.core.tools.idempotency import NO_KEY
 from detent.journals import RunNotFoundError
 from detent.machine import EffectPerformer, FrozenDict, FunctionToolExecutor, Session, drive, start
 from detent.ports.journal import Entry, Journal
@@ -259,3 +263,41 @@ def test_old_runs_are_forgotten_once_they_have_ended(runs: Runs[Any]) -> None:
     assert runs.forget(run.at + 1) == ["r"]
     assert runs.journal.runs() == []
     assert evolve(runs, journal=half).forget(run.at + 1) == []
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_fork_does_nothing_twice_that_was_under_way(depth: int) -> None:
+    """The look-up is asked for the key that was given away, also inside an agent."""
+    given, looked_up = list[str](), list[str]()
+
+    def look_up(arguments: Mapping[str, Any], key: IdempotencyKey) -> Any:
+        looked_up.append(key)
+        return "charged" if key in given else NEVER_RAN
+
+    @tool(on_unknown=look_up)
+    def charge(amount: int, key: IdempotencyKey = NO_KEY) -> str:
+        """Charge."""
+        given.append(key)
+        raise KeyboardInterrupt
+
+    def clerk(*script: Any, **options: Any) -> Agent[Any]:
+        return Agent(chat_generator=ScriptedChatGenerator(*script), **options)
+
+    def agent(*script: Any) -> Agent[Any]:
+        if not depth:
+            return clerk(*script, "Done.", tools=[charge], journal=journal)
+        inner = clerk(*script, "Paid.", tools=[charge])
+        helper = AgentTool(inner, name="helper", description="Pays.")
+        call = [ToolCall("helper", {"task": "Pay."}, "h1")] if script else []
+        return clerk(*call, "Done.", tools=[helper], journal=journal)
+
+    journal = MemoryJournal()
+    with pytest.raises(KeyboardInterrupt):
+        agent(ToolCall("charge", {"amount": 5}, "c1")).run("go", run_id="r")
+
+    fork = Runs(journal, agent().spec).fork("r")
+    ended = [agent().run(snapshot=fork, run_id="f"), agent().resume("r")]
+
+    assert [result.text for result in ended] == ["Done.", "Done."]
+    assert len(given) == 1
+    assert looked_up == given * 2

@@ -268,7 +268,65 @@ def test_a_copy_of_a_run_has_questions_of_its_own() -> None:
 
     digests = [one.digest for copy in (copied, other) for one in pending(spec, copy)]
     assert len({question.digest, *digests}) == 3
-    assert rebind(run, "copy", "n-copy") == evolve(run, id="copy", nonce="n-copy")
+    assert rebind(run, "copy", "n-copy").messages == run.messages
+
+
+def keys_of(spec: AgentSpec[State], run: Run[State]) -> list[str]:
+    """By which keys calls are begun, looked up, or asked about."""
+    kinds = RunTool | Reconcile | AskHuman
+    names = [one.name for one in due(spec, run) if isinstance(one, kinds)]
+    return [name.key for name in names if name is not None]
+
+
+@pytest.mark.parametrize("on_unknown", ["ask", "rerun", lambda arguments, key: None])
+def test_what_has_begun_keeps_its_key_in_a_copy_of_a_copy(on_unknown: Any) -> None:
+    """Whoever looks it up by another one finds nothing; what has not begun has one of its own."""
+    spec, run = in_flight(on_unknown)
+    (key,) = keys_of(spec, run)
+    copy = rebind(rebind(run, "copy", "n"), "again", "m")
+
+    resumed = step(spec, without_clearances(spec, copy), Resumed("p2"))
+
+    assert keys_of(spec, copy) == [key]
+    assert keys_of(spec, resumed) == [key]
+    late = rebind(step(spec, run, Resumed("p2")), "copy", "n")  # as a snapshot goes on
+    assert keys_of(spec, late) == [key]
+    fresh = start(spec, [ChatMessage.from_user("hello")], run_id="r")
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("pay", id="a")]))
+    fresh = step(spec, fresh, ModelReplied(1, 1, reply))
+    assert keys_of(spec, rebind(fresh, "copy", "n")) != keys_of(spec, fresh)
+
+
+def test_what_is_tried_again_keeps_its_key_in_a_copy() -> None:
+    """The attempt that has failed may have been heard."""
+    spec, run = in_flight("ask")
+    tool = evolve(spec.tools["pay"], retries=Retries(2))
+    spec = evolve(spec, tools=by_name([tool]))
+    (key,) = keys_of(spec, run)
+    fault = ToolFault("raised", "no answer", retryable=True)
+    pausing = step(spec, run, ToolRaised(FIRST, 1, fault, 5.0))
+
+    copies = [
+        without_clearances(spec, rebind(one, "copy", "n"))
+        for one in (pausing, step(spec, pausing, ClockTicked(1e9)))
+    ]
+
+    assert [keys_of(spec, step(spec, copy, ClockTicked(1e9))) for copy in copies] == [[key]] * 2
+
+
+def test_what_a_human_has_changed_in_a_copy_has_a_key_of_its_own() -> None:
+    """It is another thing than was begun."""
+    spec, run = in_flight("ask")
+    (key,) = keys_of(spec, run)
+    asked = step(spec, rebind(run, "copy", "n"), Resumed("p2"))
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+
+    changed = step(spec, asked, HumanDecided(FIRST, question.digest, Modified({"n": 9})))
+
+    (new,) = keys_of(spec, changed)
+    assert new != key
+    assert new.startswith("copy/")
 
 
 def test_what_is_remembered_goes_along_with_a_copy() -> None:

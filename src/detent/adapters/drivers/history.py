@@ -191,8 +191,8 @@ class Runs(Generic[S]):
         found = loaded(self.journal, self.spec, run_id, length)
         if length is not None and length > found.length:
             raise ValueError(f"run {run_id!r} has {found.length} entries, and not {length}")
-        run = without_clearances(self.spec, found.run)
-        run = rebind(run, self.chance.new_id(), self.chance.new_id())
+        run = rebind(found.run, self.chance.new_id(), self.chance.new_id())
+        run = without_clearances(self.spec, run)
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
             raise ValueError(

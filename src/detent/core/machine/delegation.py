@@ -7,9 +7,8 @@ from typing import Any
 
 from detent.core.errors import DetentError, OutputError
 from detent.core.machine.calls import give_up
-from detent.core.machine.due import call_name
 from detent.core.machine.turns import cut_short, output_of, settle
-from detent.core.run.attempts import with_spending
+from detent.core.run.attempts import call_name, with_spending
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Exhausted, Failed, Finished
 from detent.core.run.refs import AgentRef, CallRef, Path

@@ -12,10 +12,10 @@ from attrs import evolve
 from detent.core.chat.messages import ToolCall
 from detent.core.machine.binding import as_unjudged, unfit
 from detent.core.run.approval import Ask, Binding, Verdict
+from detent.core.run.attempts import call_name
 from detent.core.run.effects import (
     AskHuman,
     AskModel,
-    CallName,
     Effect,
     Judge,
     Policy,
@@ -299,11 +299,6 @@ def _agent_effects(slot: Slot, effects: Iterable[Effect], *, is_at_work: bool) -
         for effect in effects:
             if is_at_work or not isinstance(effect, RunTool):
                 yield evolve(effect, path=(agent, *effect.path))
-
-
-def call_name(run: Run[Any], slot: Slot) -> CallName:
-    """What a call of a run is called in the world."""
-    return CallName(run.id, run.nonce, slot.ref, run.decisions)
 
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:

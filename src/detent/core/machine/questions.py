@@ -387,7 +387,7 @@ def apply_decision(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot
             # RULE: what a policy denies runs by nobody's word, and it knows nothing of this yet
             is_unjudged = name in spec.guards
             clear = attrs.evolve(clear, binding=binding, note=note, is_unjudged=is_unjudged)
-            slot = attrs.evolve(slot, call=call, clearance=clear)
+            slot = attrs.evolve(slot, call=call, clearance=clear, key="")
             status = AwaitingPolicy() if is_unjudged else Ready(question.attempt)
             return refund(slot, status) if is_unjudged else move(slot, status)
         case Answered(text) if question.is_stale and name in spec.guards:

@@ -16,7 +16,7 @@ from detent.core.machine.questions import ask_about
 from detent.core.machine.rejections import expire_questions
 from detent.core.machine.turns import BEGUN, attempt_slot, settle, with_unread
 from detent.core.run.approval import Ask, Confirmed
-from detent.core.run.attempts import begin_anew, is_silent, suspend
+from detent.core.run.attempts import begin_anew, call_name, is_silent, may_be_known, suspend
 from detent.core.run.effects import Vouches
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
 from detent.core.run.limits import is_past
@@ -145,6 +145,9 @@ def rebind(run: Run[S], run_id: str, nonce: str) -> Run[S]:
     """A copy of the run under another id and nonce: decisions about the original are not its own.
 
     What has been confirmed goes along, as far as it was for the original.
+
+    RULE: what has begun is done once for both: the copy looks it up, and tries it again, by the key
+    that the world has been told. By one of its own it would find nothing, and pay once more.
     """
     was, new = hash_of(run.id, run.nonce), hash_of(run_id, nonce)
     grants = tuple(
@@ -153,7 +156,11 @@ def rebind(run: Run[S], run_id: str, nonce: str) -> Run[S]:
         if grant.binding.run == was
     )
     copy = evolve_run(run, id=run_id, nonce=nonce, grants=grants)
-    return with_slots(copy, [_rebind(slot, copy, was, new) for slot in run.slots])
+    known = [
+        evolve(slot, key=call_name(run, slot).key) if may_be_known(slot) else slot
+        for slot in run.slots
+    ]
+    return with_slots(copy, [_rebind(slot, copy, was, new) for slot in known])
 
 
 def begun_by(run: Run[S], who: str | None) -> Run[S]:

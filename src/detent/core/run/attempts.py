@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from attrs import evolve
 
+from detent.core.run.effects import CallName
 from detent.core.run.run import (
     THINKING,
     AwaitingDecision,
     AwaitingPolicy,
+    BackingOff,
     Delegated,
     Pausing,
+    Ready,
     Run,
+    Running,
     Slot,
     Status,
     Thinking,
@@ -27,12 +32,25 @@ from detent.core.state.typevars import S
 from detent.core.values.frozen import FrozenDict
 
 
+def call_name(run: Run[Any], slot: Slot) -> CallName:
+    """What a call of a run is called in the world."""
+    return CallName(run.id, run.nonce, slot.ref, run.decisions, slot.key)
+
+
 def has_been_tried(slot: Slot) -> bool:
     """Whether a call that waits may have been carried out by an attempt before.
 
     RULE: nobody is told of such a call that it was not run: a payment would be made once more.
     """
     return slot.was_begun or slot.suspended is not None or isinstance(slot.status, Unknown)
+
+
+def may_be_known(slot: Slot) -> bool:
+    """Whether an attempt has begun, so that the world may know the call by its key."""
+    status = slot.status
+    if isinstance(status, Running | BackingOff | Delegated) or has_been_tried(slot):
+        return True
+    return isinstance(status, Ready | AwaitingDecision) and status.attempt > 1
 
 
 def is_idle(slot: Slot) -> bool:
@@ -98,7 +116,7 @@ def refund(slot: Slot, status: Status) -> Slot:
     if slot.suspended is not None:
         return move(slot, status)
     spends = once(slot.spends) if has_been_tried(slot) else NOTHING
-    return Slot(slot.ref, slot.call, status, slot.clearance, spends, slot.was_begun)
+    return evolve(slot, status=status, spends=spends)
 
 
 def begin_anew(slot: Slot, status: Status) -> Slot:
@@ -112,4 +130,5 @@ def begin_anew(slot: Slot, status: Status) -> Slot:
         if isinstance(status, AwaitingDecision):
             status = evolve(status, is_stale=True)
         clear = clear and evolve(clear, is_stale=True)
-    return Slot(slot.ref, slot.call, status, clear, spends, was_begun=True)
+    new = evolve(slot, status=status, clearance=clear, spends=spends, was_begun=True)
+    return new if new.suspended is None else evolve(new, suspended=None)

@@ -133,6 +133,7 @@ class CallName:
     nonce: str
     ref: CallRef
     decisions: tuple[DecisionRecord, ...] = field(default=(), eq=False, repr=False)
+    origin: str = field(default="", repr=False)
 
     @property
     def key(self) -> IdempotencyKey:
@@ -141,8 +142,11 @@ class CallName:
         RULE: it is another one in a run of the same id elsewhere, and once a human has changed the
         arguments: whoever does one key once does not take what was approved for what they have done
         before. The arguments are no part of it: the process that goes on may have others, of a
-        store that redacts them, or where the code makes defaults.
+        store that redacts them, or where the code makes defaults. A copy of a run has the key of
+        the `origin` for what has begun there: who looks it up, or does it once more, means that.
         """
+        if self.origin:
+            return IdempotencyKey(self.origin)
         own = (past for past in self.decisions if past.ref == self.ref and not past.path)
         changes = sum(1 for past in own if isinstance(past.decision, Modified))
         digest = hash_of(self.nonce, changes)

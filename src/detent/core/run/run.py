@@ -170,7 +170,8 @@ class Slot:
 
     `clearance` is what has let it run, where a policy stands, `spends` what it takes of budgets,
     and `was_begun` that an attempt before may have carried it out. `suspended` is the agent that
-    was at work on it, and goes on once the call, which must be judged again, is let run.
+    was at work on it, and goes on once the call, which must be judged again, is let run. `key` is
+    the one by which the world knows it, where it has begun in a run of which this is a copy.
     """
 
     ref: CallRef
@@ -180,6 +181,7 @@ class Slot:
     spends: Amounts = NOTHING
     was_begun: bool = False
     suspended: Delegated | None = None
+    key: str = ""
 
 
 def move(slot: Slot, status: Status) -> Slot:
@@ -187,7 +189,8 @@ def move(slot: Slot, status: Status) -> Slot:
     waits = slot.suspended
     if waits is not None and type(status) not in OPEN:
         waits = None
-    return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends, slot.was_begun, waits)
+    more = slot.spends, slot.was_begun, waits, slot.key
+    return Slot(slot.ref, slot.call, status, slot.clearance, *more)
 
 
 def agent_at(slot: Slot) -> Delegated | None:
