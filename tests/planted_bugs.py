@@ -174,7 +174,7 @@ BUGS = (
         "what a human has changed about a call is not what runs",
         Edit(
             "core/machine/questions.py",
-            "slot = attrs.evolve(slot, call=call, clearance=clear)",
+            'slot = attrs.evolve(slot, call=call, clearance=clear, key="")',
             "slot = attrs.evolve(slot, clearance=attrs.evolve(clear, binding=question.binding))",
         ),
     ),
