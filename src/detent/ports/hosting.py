@@ -19,6 +19,8 @@ from detent.core.run.approval import Grant
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import CancelRequested, MessageReceived
 from detent.core.run.run import Run
+from detent.core.tools.secrets import Secrets
+from detent.core.values.frozen import EMPTY
 from detent.ports.approvers import Wanted
 from detent.ports.chat import Messages, StreamingChunk
 from detent.ports.journal import Entry
@@ -160,12 +162,14 @@ class HostedRun:
         run: all of it: messages, state, usage.
         pending: its calls that wait for a human, in the model's order.
         outdated: those that wait by a question of another release, which is put anew.
+        secrets: what nobody may see of it, by value.
     """
 
     listed: StoredRun
     run: Run[Any] = field(repr=False)
     pending: tuple[PendingCall, ...] = ()
     outdated: tuple[OutdatedQuestion, ...] = ()
+    secrets: Secrets = field(default=EMPTY, repr=False)
 
     @property
     def grants(self) -> tuple[Grant, ...]:

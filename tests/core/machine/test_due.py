@@ -6,8 +6,8 @@ from attrs import evolve
 
 from detent import ChatMessage, Confirmed, IdempotencyKey, Limits, OutputType, State, Tool, ToolCall
 from detent.approvals import Ask, judge
-from detent.core.machine.due import call_name
 from detent.core.run.approval import Decision, DecisionRecord, Modified
+from detent.core.run.attempts import call_name
 from detent.core.run.refs import AgentRef
 from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.tool import by_name

@@ -23,7 +23,7 @@ from detent.core.state.state import State
 from detent.core.tools import wording
 from detent.core.tools.idempotency import FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.invocation import Invocation, MissingInputError, argument_faults
-from detent.core.tools.result import ResultError, ToolFault
+from detent.core.tools.result import ResultError, ToolFault, ToolResult
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool
 
@@ -243,10 +243,17 @@ def test_a_result_that_the_state_does_not_take_is_a_fault() -> None:
     def rename(to: str) -> str:
         return to
 
-    fault = invocation(rename, to="Bob").unmerged(StateError("the handler: 'Alice Smith' may stay"))
+    error, result = StateError("the handler: 'Alice Smith' may stay"), ToolResult("Bob")
+    fault = invocation(rename, to="Bob").unmerged(error, result)
     assert fault == ToolFault(
         "unmergeable",
         "The result of tool 'rename' was not stored: the handler: '<user_name>' may stay",
+    )
+    quoting = ToolResult("S3CRET", display="<pin>")
+    fault = invocation(rename, to="Bob").unmerged(StateError("got 'S3CRET'"), quoting)
+    assert fault.message == (
+        "The result of tool 'rename' was not stored: it does not fit, and is not shown: some of it "
+        "is secret"
     )
 
 

@@ -16,8 +16,8 @@ from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.run.approval import Allow, Ask, Deny, Verdict
 from detent.core.run.effects import Judge
 from detent.core.run.events import Judged
-from detent.core.tools.defaults import with_defaults
 from detent.core.tools.redaction import without_secrets
+from detent.core.tools.secrets import secrets_of_call
 
 
 def judge(effect: Judge) -> Judged | Coroutine[Any, Any, Judged]:
@@ -80,8 +80,8 @@ def _judged(effect: Judge, verdict: object) -> Judged:
     if not isinstance(verdict, Allow | Ask | Deny):
         verdict = Ask(f"the policy said {verdict!r:.100}, which is no verdict")
     if not isinstance(verdict, Allow):
-        arguments = with_defaults(effect.call, effect.tool) if effect.tool.masked else {}
-        reason = without_secrets(verdict.reason, arguments, effect.tool.masked)
+        secrets = secrets_of_call(effect.call, effect.tool, effect.run.state)
+        reason = without_secrets(verdict.reason, secrets, secrets)
         verdict = verdict if reason == verdict.reason else evolve(verdict, reason=reason)
     return Judged(effect.ref, verdict, binding=effect.binding)
 

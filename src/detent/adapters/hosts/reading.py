@@ -20,6 +20,7 @@ from detent.adapters.hosts.legs import Legs
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.errors import StoredDataError
 from detent.core.machine.binding import OutdatedQuestion, outdated_questions
+from detent.core.machine.run_secrets import secrets_of_run
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.ports.clock import Clock
@@ -123,7 +124,7 @@ class Reading:
         outdated = _outdated(listed, spec, run) if length is None else ()
         if outdated:
             self.outdated(listed)
-        return HostedRun(listed, run, pending(spec, run), outdated)
+        return HostedRun(listed, run, pending(spec, run), outdated, secrets_of_run(spec, run))
 
     async def is_outdated(self, listed: StoredRun) -> bool:
         """Whether a run waits with a question that is about another version of a tool."""

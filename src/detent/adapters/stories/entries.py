@@ -6,7 +6,10 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from detent.adapters.stories.quotes import without_quotes
 from detent.core.tools.masking import MASK, masked
+from detent.core.tools.secrets import Secrets
+from detent.core.values.frozen import EMPTY
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -69,13 +72,15 @@ def list_of(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def masked_data(data: Any, names: Collection[str]) -> Any:
+def masked_data(data: Any, names: Collection[str], secrets: Secrets = EMPTY) -> Any:
     """Stored data as people may see it: of each call, and of what is decided, without `names`.
+
+    Nor with any text that says one of the `secrets` of the run.
 
     Nor with what a model has written of a call that cannot be read, if some of it is secret, nor
     with what somebody has signed: the arguments stand in both. And without digests of secrets.
     """
-    return _without_secrets(without_digests(data), names)
+    return without_quotes(_without_secrets(without_digests(data), names), secrets)
 
 
 def without_digests(data: Any) -> Any:
@@ -108,6 +113,8 @@ def _without_secrets(data: Any, names: Collection[str]) -> Any:
         case Mapping() if "display" in data and _OF_RESULT.issuperset(data):
             content = {"result" if "result" in data else "content": data["display"]}
             rest = {key: part for key, part in data.items() if key != "display"}
+            if writes := rest.get("writes"):  # of what is quoted nobody may know by now where from
+                content["writes"] = [{**object_of(one), "value": MASK} for one in list_of(writes)]
             return _without_secrets(rest | content, names)
         case Mapping() if names:
             hidden = {"unreadable"} if data.get("secret") else {"proof"} if "name" in data else ()

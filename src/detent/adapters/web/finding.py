@@ -12,6 +12,7 @@ from starlette.requests import Request
 from detent.adapters.stories.entries import masked_data
 from detent.adapters.web.shown import secret_names
 from detent.adapters.web.tally import DAY_S
+from detent.core.tools.secrets import Secrets
 from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
@@ -116,12 +117,13 @@ def secret_in(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
 def plain_entries(hosted: HostedRun, entries: list[Entry], after: int = -1) -> dict[str, Any]:
     """The entries of a run behind one of them, as plain values in which no secret stands."""
     secret = secret_in(hosted, entries)
-    rows = [plain_entry(entry, secret) for entry in entries if entry.position > after]
+    behind = (entry for entry in entries if entry.position > after)
+    rows = [plain_entry(entry, secret, hosted.secrets) for entry in behind]
     return {"run_id": hosted.listed.run_id, "entries": rows}
 
 
-def plain_entry(entry: Entry, secret: Collection[str]) -> dict[str, Any]:
-    """An entry as plain values; arguments of these names are masked."""
+def plain_entry(entry: Entry, secret: Collection[str], secrets: Secrets) -> dict[str, Any]:
+    """An entry as plain values; arguments of these names are masked, and no secret is quoted."""
     place = {"position": entry.position, "at": entry.at}
     plain = {"kind": entry.kind, "status": entry.status}
-    return {**place, **plain, "data": masked_data(entry.data, secret)}
+    return {**place, **plain, "data": masked_data(entry.data, secret, secrets)}

@@ -24,6 +24,9 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Acting, Run
 from detent.core.state.keys import UNSET
+from detent.core.tools.redaction import without_secrets
+from detent.core.tools.secrets import Secrets
+from detent.core.values.frozen import EMPTY
 from detent.ports.hosting import Fork, Host, HostedAgent, HostedRun
 from detent.ports.journal import Entry, RunNotFoundError
 from detent.ports.listing import UnknownAgentError
@@ -46,21 +49,27 @@ class StateChange:
     messages: tuple[ChatMessage, ...] = ()
 
 
-def state_changes(before: Run[Any], after: Run[Any]) -> tuple[StateChange, ...]:
-    """What an event has changed in the state of its run."""
-    return tuple(_state_changes(before, after))
+def state_changes(
+    before: Run[Any], after: Run[Any], secrets: Secrets = EMPTY
+) -> tuple[StateChange, ...]:
+    """What an event has changed in the state of its run, without what is secret in that."""
+    return tuple(_state_changes(before, after, secrets))
 
 
-def _state_changes(before: Run[Any], after: Run[Any]) -> Iterator[StateChange]:
+def _state_changes(before: Run[Any], after: Run[Any], secrets: Secrets) -> Iterator[StateChange]:
+    def text(value: object) -> str | None:
+        plain = _json(value)
+        return None if plain is None else without_secrets(plain, secrets, secrets)
+
     for change in diff(before.state, after.state):
         added = change.added
         messages = tuple(part for part in added or () if isinstance(part, ChatMessage))
         if added is not None and len(messages) == len(added):
             yield StateChange(change.key, None, None, messages)
         elif added is not None:
-            yield StateChange(change.key, None, as_json(list(added), is_wide=True))
+            yield StateChange(change.key, None, text(list(added)))
         else:
-            yield StateChange(change.key, _json(change.before), _json(change.after))
+            yield StateChange(change.key, text(change.before), text(change.after))
 
 
 def _json(value: object) -> str | None:
@@ -139,7 +148,8 @@ def _moment_page(
         "last": seen.now.listed.length - 1,
         "entry": entries[-1],
         "secret": secret_in(seen.now, entries),
-        "state": () if before is None else state_changes(before, after),
+        "secrets": seen.now.secrets,
+        "state": () if before is None else state_changes(before, after, seen.now.secrets),
         "progress": progress(before, after),
         "opening": after.messages if before is None else (),
         "has_calls": isinstance(after.phase, Acting),

@@ -100,6 +100,7 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
         "earlier": max(0, len(messages) - MESSAGES_MAX),
         "entries": entries[-EVENTS_MAX:],
         "secret": secret_in(hosted, entries),
+        "secrets": hosted.secrets,
         "picture": picture_of(entries, time.time()),
     }
     return page(request, template, **values)

@@ -27,6 +27,7 @@ from detent.core.run.outcomes import Finished
 from detent.core.run.run import Run
 from detent.core.run.spec import Delegate
 from detent.core.tools.invocation import Invocation, without_hidden
+from detent.core.tools.masking import with_secrets_marked
 from detent.core.values.checks import of_kind
 
 ModelAnswer: TypeAlias = ModelReplied | ModelFailed
@@ -181,6 +182,7 @@ def _rewrite(effect: Any, new: RunTool, run: Run[Any]) -> RunTool | CallRewritte
             "it: it has changed the tool or the state, which nobody was asked about"
         )
     call = without_hidden(new.call, new.tool)  # the state fills these in, whatever is said of them
+    call = evolve(call, secret=new.tool.masked)
     return evolve(new, call=call) if call == effect.call else CallRewritten(new.ref, call)
 
 
@@ -195,7 +197,7 @@ def _answer(hook: Before | After, effect: Request, value: object) -> Event:
     kinds = ANSWERS[hook.kind]
     # An answer to another request would be taken by the run for what it never asked.
     if isinstance(value, kinds) and _place(value) == effect.key[1:4]:
-        return _displayed(effect, value)
+        return _masked(effect, value)
     names = " or ".join(kind.__name__ for kind in kinds)
     raise HookError(
         f"{_name(hook)} must give a {names} for the same turn, place and attempt"
@@ -203,12 +205,21 @@ def _answer(hook: Before | After, effect: Request, value: object) -> Event:
     )
 
 
-def _displayed(effect: Request, event: Event) -> Event:
-    """The event, with what people see of a result that a hook has made."""
-    if not (isinstance(event, ToolReturned) and isinstance(effect, RunTool) and effect.tool.masked):
+def _masked(effect: Request, event: Event) -> Event:
+    """The event of a hook as it would be without one: it knows what is secret in it."""
+    if isinstance(effect, AskModel):
+        if isinstance(event, ModelReplied) and (names := effect.secrets()):
+            message = with_secrets_marked(event.reply.message, names)
+            return evolve(event, reply=evolve(event.reply, message=message))
         return event
-    made = Invocation(effect.tool, effect.call, effect.state).displayed(event.result)
-    return evolve(event, result=made)
+    if not effect.tool.masked:
+        return event
+    invocation = Invocation(effect.tool, effect.call, effect.state)
+    if isinstance(event, ToolReturned):
+        return evolve(event, result=invocation.displayed(event.result))
+    if isinstance(event, ToolRaised):
+        return evolve(event, fault=invocation.redacted(event.fault))
+    return event
 
 
 def _may_take_its_place(value: object, hook: Before, effect: Request) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from detent.core.errors import DetentError, OutputError
 from detent.core.machine.calls import give_up
+from detent.core.machine.run_secrets import displayed, secrets_of_run
 from detent.core.machine.turns import cut_short, output_of, settle
 from detent.core.run.attempts import call_name, with_spending
 from detent.core.run.events import Event, HappenedInside
@@ -117,7 +118,9 @@ def call_status(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]
         return Delegated(name, inner)
     invocation = invocation_of(spec, run, slot)
     try:
-        return Succeeded(invocation.result(result_of_run(spec.agents[name], inner)))
+        agent = spec.agents[name]
+        result = invocation.result(result_of_run(agent, inner))
+        return Succeeded(displayed(result, secrets_of_run(agent, inner)))
     except NoAnswerError as error:
         return Faulted(ToolFault("no_answer", wording.agent_without_answer(name, str(error))))
     except Exception as error:  # noqa: BLE001 - handlers of users' raise what they like

@@ -34,6 +34,7 @@ from detent.core.machine.questions import (
 )
 from detent.core.machine.recovery import after_lookup, after_loss, let_go, resume_run
 from detent.core.machine.rejections import Around, expire_questions
+from detent.core.machine.run_secrets import marked_messages
 from detent.core.machine.turns import (
     BEGUN,
     after_failure,
@@ -129,7 +130,8 @@ def start(
     if isinstance(messages, str | ChatMessage):
         raise TypeError("start takes a list of messages, such as [ChatMessage.from_user('hi')]")
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
-    first_state = spec.state.update([*state, Write("messages", [*prompt, *messages])])
+    said = [*prompt, *marked_messages(spec, messages)]
+    first_state = spec.state.update([*state, Write("messages", said)])
     run = Run(run_id, first_state, options=options, nonce=nonce, labels=labels)
     run = with_labels(run, spec.description_labels)
     run = evolve(run, deadline=spec.limits.deadline(at), started_by=started_by)

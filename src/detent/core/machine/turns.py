@@ -54,11 +54,11 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.run.totals import NOTHING
 from detent.core.schema.conversion import ConversionError
-from detent.core.state.keys import Write
 from detent.core.state.state import with_messages
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import Invocation
+from detent.core.tools.result import ToolResult
 
 Attempt: TypeAlias = Running | Ready | Unknown
 BEGUN = (Running, Ready, Unknown)
@@ -223,7 +223,7 @@ def fold_turn(
     state, new = run.state, [*slots]
     for place, slot in enumerate(slots):
         if isinstance(status := slot.status, Succeeded) and status.result.writes:
-            state, new[place] = _merge(spec, run, state, slot, status.result.writes)
+            state, new[place] = _merge(spec, run, state, slot, status.result)
     answers = [tool_message(result) for slot in new if (result := answer(slot)) is not None]
     message = with_calls(reply.message, [slot.call for slot in new])  # as made, or modified
     return with_messages(state, [message, *answers]), new
@@ -257,14 +257,14 @@ def _with_note(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[
 
 
 def _merge(
-    spec: AgentSpec[S], run: Run[S], state: S, slot: Slot, writes: Sequence[Write]
+    spec: AgentSpec[S], run: Run[S], state: S, slot: Slot, result: ToolResult
 ) -> tuple[S, Slot]:
-    """The state with a result's writes merged; a result that does not fit it becomes a fault."""
+    """The state with a result's writes merged; one that does not fit it becomes a fault."""
     try:
-        return state.update(writes), slot
+        return state.update(result.writes), slot
     except StateError as error:
         invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
-        return state, move(slot, Faulted(invocation.unmerged(error)))
+        return state, move(slot, Faulted(invocation.unmerged(error, result)))
 
 
 def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:

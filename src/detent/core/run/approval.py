@@ -133,7 +133,7 @@ class Allow:
         afterwards: who may answer, if nobody knows afterwards what came of it.
     """
 
-    spends: Amounts = NOTHING
+    spends: Amounts = field(default=NOTHING, repr=False)
     afterwards: Approvers = ANYBODY
 
 
@@ -162,7 +162,7 @@ class Ask:
     answers: Answers = ALL_ANSWERS
     attempts: int | None = field(default=None, validator=optional(_is_count))
     approvers: Approvers = ANYBODY
-    spends: Amounts = NOTHING
+    spends: Amounts = field(default=NOTHING, repr=False)
     afterwards: Approvers = ANYBODY
 
     def about_outcome(self) -> Ask:

@@ -30,6 +30,7 @@ from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import Run
 from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
+from detent.core.tools.masking import secret_parameters
 from detent.core.tools.result import result_of
 from detent.core.tools.tool import Tool, ToolSpec
 from detent.core.tools.version import hash_of
@@ -107,14 +108,9 @@ class AskModel:
     def secrets(self) -> dict[str, frozenset[str]]:
         """The secret parameters by tool: a model may also call one that it is not offered now.
 
-        Nothing where none is secret. Under "*" are those of calls of what is no tool: a model that
-        has misspelled the name of one has its secrets in its arguments.
+        See `secret_parameters`.
         """
-        tools = (*self.known, *self.tools)
-        if not any(tool.masked for tool in tools):
-            return {}
-        masked = {tool.name: tool.masked for tool in tools}
-        return {**masked, "*": frozenset[str]().union(*masked.values())}
+        return secret_parameters((*self.known, *self.tools))
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""

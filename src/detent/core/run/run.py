@@ -178,7 +178,7 @@ class Slot:
     call: ToolCall
     status: Status
     clearance: Clearance | None = None
-    spends: Amounts = NOTHING
+    spends: Amounts = field(default=NOTHING, repr=False)
     was_begun: bool = False
     suspended: Delegated | None = None
     key: str = ""
@@ -305,7 +305,7 @@ class Run(Generic[S]):
     calls_inside: FrozenDict[str, int] = EMPTY
     started_by: str | None = None
     labels: tuple[str, ...] = ()
-    spent: Totals = NO_TOTALS
+    spent: Totals = field(default=NO_TOTALS, repr=False)
     unread: tuple[ChatMessage, ...] = ()
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, 
 from detent.core.tools.masking import masked, shown_content
 from detent.core.tools.redaction import all_without_secrets, redact, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
+from detent.core.tools.secrets import secrets_of_call
 from detent.core.tools.tool import Tool
 from detent.core.values.fast_values import fast_init
 
@@ -110,9 +110,16 @@ class Invocation:
         RULE: it is said here, as nobody knows later what the function was given: what the state
         held, what its defaults were, and what a hook has put in the place of an argument.
         """
-        secrets = self._secrets(with_defaults(self.call, self.tool))
+        secrets = secrets_of_call(self.call, self.tool, self.state)
         visible = shown_content(result.content, secrets, secrets)
         return evolve(result, display=None if visible == result.content else visible)
+
+    def redacted(self, fault: ToolFault) -> ToolFault:
+        """A fault that others have made, without what is secret in the call."""
+        secrets = secrets_of_call(self.call, self.tool, self.state)
+        text = without_secrets(fault.message, secrets, secrets)
+        new = evolve(fault, message=text)
+        return new if fault.cause is None else new.because(fault.cause)
 
     def fault(self, error: BaseException) -> ToolFault:
         """What the model is told of `error`, without any value that came from the state."""
@@ -140,9 +147,13 @@ class Invocation:
                 retryable = isinstance(error, self.tool.retries.on)
                 return ToolFault("raised", wording.tool_raised(name, arguments, message), retryable)
 
-    def unmerged(self, error: StateError) -> ToolFault:
-        """What the model is told when the state does not take the result."""
-        message = self._redact(str(error))
+    def unmerged(self, error: StateError, result: ToolResult) -> ToolFault:
+        """What the model is told when the state does not take the result.
+
+        RULE: of one that quotes a secret nothing is said. A hook may have put that into the call,
+        which knows nothing of it.
+        """
+        message = wording.NOT_SHOWN if result.display is not None else self._redact(str(error))
         text = wording.result_not_stored(self.tool.name, message)
         return ToolFault("unmergeable", text).because(error)
 
@@ -192,29 +203,9 @@ class Invocation:
         }
         arguments = with_defaults(self.call, self.tool)
         visible = {name: value for name, value in arguments.items() if name not in self.tool.masked}
-        text = without_secrets(text, self._secrets(arguments), self.tool.masked)
+        secrets = secrets_of_call(self.call, self.tool, self.state, arguments)
+        text = without_secrets(text, secrets, secrets)
         return redact(text, inputs, known=visible)
-
-    def _secrets(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """What nobody may read: as it was sent, as the function has got it, or from the state.
-
-        An error says a key of bytes, or a date, as Python prints it, and not as JSON has it.
-        """
-        own, readers = self.tool.signature.defaults, self.tool.readers
-        secrets: dict[str, object] = {}
-        for name in self.tool.masked & arguments.keys():
-            value = arguments[name]
-            forms = [value]
-            if name in own and name not in self.call.arguments:
-                forms.append(own[name])
-            else:
-                with suppress(ConversionError):  # then it was never made
-                    forms.append(readers.get(name, as_it_is)(value, name))
-            secrets[name] = forms
-        for item in self.tool.inputs:
-            if item.parameter in self.tool.masked and self.state.holds(item.key):
-                secrets[item.parameter] = [self.state.read(item.key)]
-        return secrets
 
 
 def check_arguments(call: ToolCall, tool: Tool) -> Result[bool, ToolFault]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
 
 from attrs import evolve
 
@@ -92,14 +92,51 @@ def shown_message(message: ChatMessage) -> ChatMessage:
     return evolve(message, content=content)
 
 
-def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str]]) -> ChatMessage:
-    """The message, whose calls know which of their arguments are secret, by their tools' names.
+class Masked(Protocol):
+    """A tool, or what is said of one."""
 
-    Under "*" are those of all others.
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def masked(self) -> frozenset[str]:
+        """The parameters whose values no human is shown."""
+
+
+def secret_parameters(tools: Iterable[Masked]) -> dict[str, frozenset[str]]:
+    """The secret parameters by tool; nothing where none is secret.
+
+    Under "*" are those of calls of what is no tool: a model that has misspelled the name of one
+    has its secrets in its arguments.
     """
-    others = names.get("*", ())
-    calls = [evolve(call, secret=names.get(call.tool_name, others)) for call in message.tool_calls]
-    return with_calls(message, calls)
+    masked = {tool.name: tool.masked for tool in tools}
+    if not any(masked.values()):
+        return {}
+    return {**masked, "*": frozenset[str]().union(*masked.values())}
+
+
+def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str]]) -> ChatMessage:
+    """The message, whose calls know which of their arguments are secret.
+
+    Args:
+        message: it has calls, or answers some.
+        names: the secret parameters by tool, and of all others under "*".
+    """
+
+    def marked(call: ToolCall) -> ToolCall:
+        return evolve(call, secret=names.get(call.tool_name, names.get("*", ())))
+
+    calls, results = message.tool_calls, message.tool_call_results
+    if calls:
+        message = with_calls(message, list(map(marked, calls)))
+    if results:
+        content = [
+            evolve(part, origin=marked(part.origin)) if isinstance(part, ToolCallResult) else part
+            for part in message.content
+        ]
+        message = evolve(message, content=content)
+    return message
 
 
 def masked_in(
@@ -143,8 +180,9 @@ def _parts_of(kind: Any) -> tuple[Any, ...]:
     RULE: where they cannot be told, they are secret. pydantic knows those of its classes itself,
     also where a name in them stands in a function, or for a type that was filled in.
     """
-    if hasattr(kind, "__value__"):  # an alias: ``type Pin = …``
-        return (kind.__value__,)
+    for name in ("__value__", "__supertype__"):  # ``type Pin = …``, ``NewType("Pin", …)``
+        if hasattr(kind, name):
+            return (getattr(kind, name),)
     fields: Mapping[str, Any] | None = getattr(kind, "__pydantic_fields__", None)
     if fields is not None:
         hints = tuple(Annotated[(one.annotation, None, *one.metadata)] for one in fields.values())

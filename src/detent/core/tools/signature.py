@@ -49,7 +49,8 @@ class Signature:
     `declared` has the type of each parameter, Any without an annotation. `defaults` has what stands
     in for those that a call leaves out; of the `lent` among them, which can be changed, each call
     gets a copy. `is_open` says that it may take others as well: it has ``**kwargs``, or cannot be
-    looked into. A parameter that a partial has bound is none.
+    looked into. A parameter that a partial has bound is none; `bound` are the
+    values that it has given by name, of the `bound_types`.
     """
 
     declared: FrozenDict[str, Any] = EMPTY
@@ -64,6 +65,8 @@ class Signature:
     is_open: bool = False
     is_async: bool = False
     yields: bool = False
+    bound: FrozenDict[str, object] = EMPTY
+    bound_types: FrozenDict[str, Any] = EMPTY
 
 
 def signature_of(function: ToolFunction) -> Signature:
@@ -77,6 +80,7 @@ def signature_of(function: ToolFunction) -> Signature:
         return Signature(is_open=True)
     hints = hints_of(function)
     parameters = parameters_in(function)
+    bound = FrozenDict(function.keywords if isinstance(function, partial) else {})
     open_kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     items = [item for item in parameters if item.kind not in open_kinds]
     kinds = FrozenDict({item.name: declared_type(item, hints) for item in items})
@@ -104,6 +108,8 @@ def signature_of(function: ToolFunction) -> Signature:
         is_open=any(item.kind is item.VAR_KEYWORD for item in parameters),
         is_async=_is_any(function, inspect.iscoroutinefunction),
         yields=_is_any(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction),
+        bound=bound,
+        bound_types=FrozenDict({name: hints.get(name, Any) for name in bound}),
     )
 
 

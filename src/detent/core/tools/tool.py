@@ -189,7 +189,9 @@ class Tool:
     @cached_property
     def masked(self) -> frozenset[str]:
         """The parameters whose values no human is shown."""
-        return masked_in(self.signature.declared, self.parameters, self.signature.defaults)
+        signature = self.signature
+        types = signature.declared | signature.bound_types
+        return masked_in(types, self.parameters, signature.defaults)
 
     @property
     def description_labels(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ CANCELLED, OUT_OF_TIME = "the run was cancelled", "the run's time was up"
 PROCESS_ENDED = (
     "it was begun, its process ended or stands still, and nobody knows whether it was carried out"
 )
+NOT_SHOWN = "it does not fit, and is not shown: some of it is secret"
 OUTCOME_UNKNOWN = "it was begun, and the tool does not know whether it was carried out"
 AGENT_WAITS = "the agent has begun on it, and waits for this before it goes on"
 STOPPED = "it has stopped"

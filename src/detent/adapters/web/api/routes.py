@@ -44,7 +44,7 @@ from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
 from detent.ports.approvers import Wanted
-from detent.ports.hosting import Accepted, Host, HostRefusal, Revoke
+from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal, Revoke
 from detent.ports.journal import Entry, RunNotFoundError
 
 VERSION = 1
@@ -204,10 +204,13 @@ async def watch(request: Request) -> Response:
     if not -1 <= after < hosted.listed.length:
         raise ApiError(422, "invalid", f"after: the run has {hosted.listed.length} entries")
     secret = secret_in(hosted, await entries_of(host, hosted.listed))
-    return stream(_events(host, hosted.listed.run_id, after, set(secret)))
+    return stream(_events(host, hosted, after, set(secret)))
 
 
-async def _events(host: Host, run_id: str, after: int, secret: set[str]) -> AsyncGenerator[str]:
+async def _events(
+    host: Host, hosted: HostedRun, after: int, secret: set[str]
+) -> AsyncGenerator[str]:
+    run_id = hosted.listed.run_id
     try:
         async with (
             aclosing(host.watch(run_id, None if after < 0 else after)) as watched,
@@ -216,7 +219,8 @@ async def _events(host: Host, run_id: str, after: int, secret: set[str]) -> Asyn
             async for seen in seen_or_quiet:
                 if isinstance(seen, Entry):
                     secret.update(secret_names(seen.data))
-                    yield event("entry", json.dumps(plain_entry(seen, secret)), str(seen.position))
+                    plain = plain_entry(seen, secret, hosted.secrets)
+                    yield event("entry", json.dumps(plain), str(seen.position))
                 elif seen is None:
                     yield ": still here\n\n"
         yield event("ended", run_id)
