@@ -13,6 +13,7 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     ChatGeneratorError,
+    ChatMessage,
     HITLBreakpointException,
     MemoryJournal,
     Retries,
@@ -23,6 +24,7 @@ from detent import (
     tool,
 )
 from detent.adapters.cli.runs.views import tree
+from detent.adapters.stories.entries import conversation_in
 from detent.adapters.stories.parts import Story
 from detent.adapters.stories.steps import steps_of
 from detent.adapters.stories.story import TAKEN_UP, story_of
@@ -85,6 +87,58 @@ def test_a_fork_behind_a_turn_has_its_conversation() -> None:
 
     assert steps_of("f", store.read("f")) == steps_of("r", store.read("r"))
     assert steps_of("f", store.read("f"))[0] == "system: Work."
+
+
+def test_a_run_behind_another_one_and_a_fork_show_what_was_said_before() -> None:
+    """As a run of a thread does; and a fork says of which run it is one, after how many entries."""
+    store = MemoryJournal()
+    agent = clerk(store, said(LOOK), "one", "two", "three", system_prompt="Be kind.")
+    first = agent.run("First?", run_id="a")
+    agent.run("Second?", after=first, run_id="b")
+    message = ChatMessage.from_user("Third?")
+    agent.run(snapshot=Runs(store, agent.spec).fork("a", messages=[message]), run_id="f")
+    clerk(store).begin(snapshot=Runs(store, agent.spec).fork("a"), run_id="end")
+    at_work = Runs(store, agent.spec).fork("a", 4)
+    clerk(store, "four").run(snapshot=at_work, run_id="early")
+
+    before = [
+        ("user", "First?"),
+        ("assistant", 'calls look {"q": "x"}'),
+        ("tool", "found x"),
+        ("assistant", "one"),
+    ]
+    assert (told(store, "a").before, told(store, "a").asked) == ([], ["First?"])
+    assert (told(store, "b").before, told(store, "b").asked) == (before, ["Second?"])
+    assert (told(store, "f").before, told(store, "f").asked) == (before, ["Third?"])
+    assert (told(store, "end").before, told(store, "end").turns) == (before, [])
+    assert (told(store, "early").before, told(store, "early").asked) == (before[:3], [])
+    assert [turn.text for turn in told(store, "early").turns] == ["four"]
+    origins = [told(store, name).fork_of for name in ("b", "f", "end", "early")]
+    assert origins == [
+        None,
+        {"run_id": "a", "entries": 5},
+        {"run_id": "a", "entries": 5},
+        {"run_id": "a", "entries": 4},
+    ]
+    assert "fork of a after 5 entries" in tree(told(store, "f"))[0][0]
+
+
+def test_what_was_said_before_quotes_no_secret_of_a_call() -> None:
+    """Neither in its arguments, nor where its result, or a later one, says it again."""
+    call = {"$type": "ToolCall", "tool_name": "pay", "secret": ["pin"]}
+    call |= {"arguments": {"amount": 5, "pin": "hush-hush"}}
+    messages = [
+        {"role": "user", "content": "Pay."},
+        {"role": "assistant", "content": [call]},
+        {"result": "paid with hush-hush"},
+        {"role": "user", "content": "Thanks."},
+    ]
+
+    before, asked = conversation_in({"run": {"state": {"data": {"messages": messages}}}})
+
+    assert "hush" not in str(before)
+    assert before[-1] == ("tool", "paid with <pin>")
+    assert asked == ["Thanks."]
 
 
 def test_notes_say_what_else_has_happened() -> None:

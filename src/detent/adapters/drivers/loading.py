@@ -28,6 +28,7 @@ from detent.core.storage.snapshot import (
     passing_snapshot,
     run_of,
 )
+from detent.core.values.frozen import FrozenDict
 from detent.ports.journal import (
     Entry,
     Journal,
@@ -54,7 +55,8 @@ class Loaded(Generic[S]):
     """A run from a journal, how many entries it has, and the places where it had stopped.
 
     `known` is its last checkpoint. `engine` is whose history the run is driven by, "" where by
-    none; None where nobody has looked, as only the first entry says it.
+    none; None where nobody has looked, as only the first entry says it. `fork_of` is of which run
+    one is a fork that has no entry yet.
     """
 
     run: Run[S]
@@ -62,6 +64,7 @@ class Loaded(Generic[S]):
     passed: tuple[EffectKey, ...] = ()
     known: Known = NO_CHECKPOINT
     engine: str | None = None
+    fork_of: Mapping[str, Any] = FrozenDict()
 
 
 def loaded(

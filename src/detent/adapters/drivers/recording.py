@@ -117,7 +117,7 @@ class Recorder:
         self._spec = spec
         self._clock = clock
         self._length = at.length
-        self._known = at.known
+        self._known, self._fork_of = at.known, at.fork_of
         self._enough = self._every = ENTRIES if every is None else every
         self.interruptions: list[BaseException] = []  # to be raised when all is heard out
         self._lease = lease  # whoever can still write has not dropped the run
@@ -150,7 +150,7 @@ class Recorder:
             quiet = self._quiet
             names = {"name": quiet.agent, "thread_id": quiet.thread_id, "engine": engine}
             said = {what: name for what, name in names.items() if name}
-            start = {**start_data(self._spec, run), **said}
+            start = {**start_data(self._spec, run, self._fork_of), **said}
             at = max(self._clock.now(), nextafter(behind_s, inf))
             yield from self.write(run, [(STARTED, start)], at=at)
         except JournalConflictError as conflict:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from detent.core.tools.masking import MASK, masked
+from detent.core.tools.redaction import without_secrets
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -47,6 +48,33 @@ def said_in(message: Json) -> Iterator[tuple[str, str]]:
         if part.get("$type") == "ToolCall":
             arguments = masked(dict(object_of(part.get("arguments"))), list_of(part.get("secret")))
             yield role, f"calls {part.get('tool_name')} {compact(arguments)}"
+
+
+def conversation_in(data: Json) -> tuple[list[tuple[str, str]], list[str]]:
+    """What was said before a run, by whom, and what its users said with whom it begins.
+
+    A run behind another one, of a thread or `after` a result, and a fork begin with the whole
+    conversation: what stands behind the last answer in it is new. Instructions are none of it.
+    """
+    messages, before = messages_in(data), list[tuple[str, str]]()
+    answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
+    own, secrets = answered[-1] + 1 if answered else 0, dict[str, list[Any]]()
+    for message in messages[:own]:
+        _learn_secrets(secrets, message)
+        said = said_in(message) if role_in(message) != "system" else ()
+        for role, text in said:
+            is_result = role == "tool"
+            before.append((role, without_secrets(text, secrets, secrets) if is_result else text))
+    return before, [text_in(message) for message in messages[own:] if role_in(message) == "user"]
+
+
+def _learn_secrets(secrets: dict[str, list[Any]], message: Json) -> None:
+    """Keep what people may not see of a message's calls: later results may say it again."""
+    for part in map(object_of, list_of(message.get("content"))):
+        arguments = object_of(part.get("arguments"))
+        for name in list_of(part.get("secret")):
+            if name in arguments:
+                secrets.setdefault(name, []).append(arguments[name])
 
 
 def event_path(kind: str, data: Json) -> tuple[str, ...]:

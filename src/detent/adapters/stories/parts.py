@@ -155,8 +155,10 @@ class Story:
     Attributes:
         woken_at: when a process last took it up.
         lived_at: the last moment at which a process is known to have been at it.
-        before: who said what in the runs of its thread before it.
+        before: who said what in the runs that it goes on behind, or is a fork of.
         asked: what the users said with whom it begins.
+        fork_of: of which run it is a fork, and after how many of its `entries`; None where that is
+            not on record.
     """
 
     run_id: str
@@ -170,6 +172,7 @@ class Story:
     lived_at: float = 0.0
     before: list[tuple[str, str]] = field(factory=list)
     asked: list[str] = field(factory=list)
+    fork_of: dict[str, Any] | None = None
     turns: list[Turn] = field(factory=list)
     notes: list[str] = field(factory=list)
 

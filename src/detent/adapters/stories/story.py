@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from detent.adapters.drivers.company.mark_words import words_in
 from detent.adapters.stories.entries import (
     Json,
+    conversation_in,
     event_path,
     list_of,
-    messages_in,
     object_of,
-    role_in,
-    said_in,
     text_in,
 )
 from detent.adapters.stories.parts import CUT_SHORT, DECIDED, FAILED, Call, Story, Stretch, Turn
@@ -59,13 +57,8 @@ def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
 def _begin(story: Story, at: float, data: Json) -> None:
     story.agent, story.thread_id = str(data.get("name", "")), str(data.get("thread_id", ""))
     story.began_at = story.last_at = story.woken_at = story.lived_at = at
-    messages = messages_in(data)
-    answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
-    own = answered[-1] + 1 if story.thread_id and answered else 0
-    own = 0 if own == len(messages) else own  # a fork: what it was asked lies further back
-    before = (said for message in messages[:own] for said in said_in(message))
-    story.before = [(role, text) for role, text in before if role != "system"]
-    story.asked = [text_in(message) for message in messages[own:] if role_in(message) == "user"]
+    story.before, story.asked = conversation_in(data)
+    story.fork_of = dict(object_of(data.get("fork_of"))) or None
     if "sealed" in data:
         story.notes.append(SEALED)
     _open(story, at, object_of(data.get("run")))
@@ -74,6 +67,8 @@ def _begin(story: Story, at: float, data: Json) -> None:
 def _open(story: Story, at: float, run: Json) -> None:
     """Take up a run that had come further when its story began: a fork, or a snapshot."""
     phase = object_of(run.get("phase"))
+    if phase.get("$type") == "Done":  # its turns are over, and the conversation before it has them
+        return
     turn = _turn(story, int(run.get("turn", 1)), at)
     if phase.get("$type") != "Acting":
         return

@@ -32,6 +32,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.storage.writes import register_forms
+from detent.core.values.frozen import EMPTY, thaw
 from detent.core.values.short_repr import short_repr
 
 Json: TypeAlias = dict[str, Any]
@@ -80,8 +81,10 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
     return run
 
 
-def start_data(spec: AgentSpec[Any], run: Run[Any]) -> dict[str, Any]:
-    """A snapshot of `run`, for a journal: nothing holds it.
+def start_data(
+    spec: AgentSpec[Any], run: Run[Any], fork_of: Mapping[str, Any] = EMPTY
+) -> dict[str, Any]:
+    """A snapshot of `run`, for a journal: nothing holds it. `fork_of` is of what it is a fork.
 
     Raises:
         UnstorableError: a value in the run cannot be written as JSON.
@@ -94,7 +97,7 @@ def start_data(spec: AgentSpec[Any], run: Run[Any]) -> dict[str, Any]:
         "break_point": {},
         "agent": fingerprint(spec, run),
         "run": data_of(run, Run, spec),
-    }
+    } | ({"fork_of": thaw(fork_of)} if fork_of else {})
 
 
 def event_to_json(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:

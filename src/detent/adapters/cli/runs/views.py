@@ -39,6 +39,9 @@ def heading(story: Story, width: int = NARROW) -> list[Line]:
     parts = [f"run {story.run_id}", story.status]
     parts += [f"agent {story.agent}"] if story.agent else []
     parts += [f"thread {story.thread_id}"] if story.thread_id else []
+    if story.fork_of is not None:
+        run_id, entries = (story.fork_of.get(name) for name in ("run_id", "entries"))
+        parts.append(f"fork of {short(str(run_id))} after {entries} entries")
     turns = f"{len(story.turns)} turns, {story.entries} entries"
     tokens = f"{read:,} tokens read, {written:,} written"
     cost = [] if story.cost is None else [f"cost {story.cost:.6g}"]
