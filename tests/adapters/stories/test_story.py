@@ -15,6 +15,7 @@ from detent import (
     ChatGeneratorError,
     ChatMessage,
     HITLBreakpointException,
+    Limits,
     MemoryJournal,
     Retries,
     ScriptedChatGenerator,
@@ -362,13 +363,59 @@ def test_a_run_that_is_cut_short_says_what_never_ran() -> None:
     assert [call.status for call in story.calls] == ["done", "not run", "of unknown outcome"]
 
 
-def test_a_call_of_what_is_not_there_has_failed() -> None:
-    """The model is told so at once: no other event says it."""
-    store = MemoryJournal()
-    clerk(store, said(ToolCall("nothing")), said(text="Sorry.")).run("Go", run_id="r")
+def test_a_call_that_was_not_run_says_why() -> None:
+    """As the model is told at once: its tool is not there, or its arguments do not fit it."""
+    store, bad = MemoryJournal(), ToolCall("look", {"p": "x"})
+    lines = said(ToolCall("nothing")), said(bad, LOOK, ToolCall("nothing")), "Sorry."
+    agent = clerk(store, *lines, confirmation_strategies={})
+    result = agent.run("Go", run_id="r")
 
-    (call,) = told(store).calls
-    assert call.status == "failed"
+    calls = told(store).calls
+    assert [call.status for call in calls] == ["failed", "failed", "done", "failed"]
+    answers = [one for message in result.messages for one in message.tool_call_results]
+    assert [call.result for call in calls] == [one.text for one in answers]
+    assert "'nothing' not found" in calls[0].result
+    assert "'q' is missing" in calls[1].result
+    assert Runs(store, agent.spec).replay("r") == result.run
+    assert any("not found. Available" in text for text, _ in tree(told(store)))
+
+
+def test_a_call_of_an_agent_inside_that_was_not_run_says_why() -> None:
+    """In the part of the story that is the agent's."""
+    store = MemoryJournal()
+    inner = Agent(chat_generator=ScriptedChatGenerator(said(ToolCall("nothing")), "Sorry."))
+    helper = AgentTool(inner, name="helper", description="Helps.")
+    call = said(ToolCall("helper", {"task": "t"}))
+    clerk(store, call, "Done.", tools=[helper], confirmation_strategies={}).run("Go", run_id="r")
+
+    (helped,) = told(store).calls
+    assert helped.inside is not None
+    assert [one.result for one in helped.inside.calls] == [
+        "Tool 'nothing' not found. Available tools: none"
+    ]
+
+
+def test_a_call_that_was_not_run_says_no_secret() -> None:
+    """Neither in its story, nor in what is stored of why."""
+    store, call = MemoryJournal(), ToolCall("pay", {"amount": "much", "pin": ["hush-hush"]})
+    clerk(store, said(call), "Sorry.").run("Go", run_id="r")
+
+    (refused,) = told(store).calls
+    assert "'amount'" in refused.result
+    assert "hush" not in refused.result
+    (replied, _) = (one for one in store.read("r") if one.kind == "ModelReplied")
+    assert "hush" not in str(replied.data["faults"])
+
+
+def test_one_reason_of_many_calls_is_stored_once() -> None:
+    """A reply has far too many: none of them is run."""
+    store = MemoryJournal()
+    limits = Limits(max_calls_per_reply=2)
+    clerk(store, said(LOOK, LOOK, LOOK), "Sorry.", limits=limits).run("Go", run_id="r")
+
+    (replied, _) = (one for one in store.read("r") if one.kind == "ModelReplied")
+    assert [one["places"] for one in replied.data["faults"]] == [[0, 1, 2]]
+    assert all("one may have 2 at most" in call.result for call in told(store).calls)
 
 
 def stretches(store: MemoryJournal, run_id: str = "r") -> dict[str, list[tuple[Any, ...]]]:

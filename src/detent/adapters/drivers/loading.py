@@ -270,6 +270,7 @@ def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> Ma
         StoredDataError: there is none, or it names what this agent does not have.
     """
     rest = dict(data)
+    rest.pop("faults", None)  # for whoever reads entries without rules
     mark, nonce = rest.pop("mark", None), rest.pop("nonce", None)
     return MarkedEvent(event_of_kind(spec, kind, rest), mark, nonce)
 

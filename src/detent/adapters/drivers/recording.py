@@ -45,7 +45,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import Known, checkpoint_data
-from detent.core.storage.journal import KINDS, progress_mark, start_data, status_of
+from detent.core.storage.journal import KINDS, progress_mark, reply_faults, start_data, status_of
 from detent.ports.claims import Claim, claims_of
 from detent.ports.clock import Clock
 from detent.ports.journal import (
@@ -169,6 +169,8 @@ class Recorder:
         for event, after in happened:
             kind = type(event)
             data = data_of(event, kind, self._spec)
+            if faults := reply_faults(event, after):
+                data["faults"] = faults
             new.append((kind.__name__, data))
             if kind is not ToolStarted:  # of a start, only one thing can come
                 marked = data, after

@@ -178,6 +178,10 @@ def _replied(story: Story, at: float, data: Json) -> None:
     for part in map(object_of, list_of(message.get("content"))):
         if part.get("$type") == "ToolCall":
             _call_of(turn, len(turn.calls), part)
+    for fault in map(object_of, list_of(data.get("faults"))):
+        for place in list_of(fault.get("places")):
+            if (call := _call(story, [turn.number, place])) is not None:
+                _settle(call, at, "failed", str(fault.get("text", "")))
 
 
 def _take_of_call(story: Story, call: Call, at: float, kind: str, data: Json) -> None:
@@ -231,7 +235,8 @@ def _take_inside(story: Story, call: Call, at: float, data: Json) -> None:
         _turn(inside, 1, inside.began_at)
     call.inside.lived_at = story.lived_at
     event = object_of(data.get("event"))
-    _take(call.inside, at, str(event.get("$type")), event)
+    faults = {"faults": data["faults"]} if "faults" in data else {}
+    _take(call.inside, at, str(event.get("$type")), {**event, **faults})
 
 
 def _judged(call: Call, at: float, verdict: Json) -> None:

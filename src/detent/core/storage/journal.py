@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, TypeAlias, cast, get_args
 
+from detent.core.chat.messages import ChatRole, ToolCallResult
 from detent.core.codec.json_text import TAG
 from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import runs_in
-from detent.core.run.events import Event
+from detent.core.machine.turns import answer
+from detent.core.run.events import Event, HappenedInside, ModelReplied
 from detent.core.run.outcomes import Cancelled
 from detent.core.run.run import (
     OPEN,
@@ -164,6 +166,35 @@ def progress_mark(run: Run[Any]) -> str:
         if (agent := agent_at(slot)) is not None:
             mark += f"({progress_mark(agent.run)})"
     return f"{mark} {len(run.unread)} unread" if run.unread else mark
+
+
+def reply_faults(event: Event, run: Run[Any]) -> list[Json]:
+    """Why calls of a reply were not run, as the model is told at once: no other event says it.
+
+    Each `text` has the `places` of its calls: a reply with far too many has one for them all. `run`
+    is the run after the event.
+    """
+    if isinstance(event, HappenedInside):
+        agents = (agent_at(slot) for slot in run.slots if slot.ref == event.ref)
+        return [fault for at in agents if at for fault in reply_faults(event.event, at.run)]
+    if not isinstance(event, ModelReplied) or not event.reply.message.tool_calls:
+        return []
+    answers = [answer(slot) for slot in run.slots] or _last_answers(run)
+    places = dict[str, list[int]]()
+    for place, result in enumerate(answers):
+        if result is not None and result.error:
+            places.setdefault(result.text, []).append(place)
+    return [{"text": text, "places": found} for text, found in places.items()]
+
+
+def _last_answers(run: Run[Any]) -> list[ToolCallResult]:
+    """What the model was told about the calls of its last reply, in their order."""
+    found = list[ToolCallResult]()
+    for message in reversed(conversation_in(run.state)):
+        if message.role is ChatRole.ASSISTANT:
+            break
+        found[:0] = message.tool_call_results
+    return found
 
 
 def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
