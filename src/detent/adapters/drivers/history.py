@@ -9,7 +9,7 @@ from typing import Any, Generic
 from attrs import evolve as evolve_value
 from attrs import field, frozen
 
-from detent.adapters.drivers.loading import FORGOTTEN, Loaded, loaded
+from detent.adapters.drivers.loading import FORGOTTEN, Loaded, loaded, settled_lengths
 from detent.adapters.drivers.progress import Progress, Watch
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
@@ -197,10 +197,7 @@ class Runs(Generic[S]):
         run = rebind(run, self.chance.new_id(), self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
-            raise ValueError(
-                f"after {length} entries run {run_id!r} has calls that are not answered; fork it "
-                "where the model is to be asked, or without messages"
-            )
+            raise ValueError(self._unanswered(run_id, found.length))
         if messages:
             run = with_unread(run)  # was said before
         written = run.state.update(writes)
@@ -208,6 +205,17 @@ class Runs(Generic[S]):
         goes_on = messages and isinstance(run.phase, Done)
         new = next_turn(run, written) if goes_on else evolve(run, state=written)
         return Loaded(new, 0, fork_of={"run_id": run_id, "entries": found.length})
+
+    def _unanswered(self, run_id: str, length: int) -> str:
+        """Why nothing can be said there, and the nearest places where it can."""
+        lengths = settled_lengths(self.journal, self.spec, run_id)
+        earlier = [count for count in lengths if count < length][-1:]
+        near = earlier + [count for count in lengths if count > length][:1]
+        way = f"{' or '.join(map(str, near))} of its entries, or " if near else ""
+        return (
+            f"after {length} entries run {run_id!r} has calls that are not answered, and nothing "
+            f"can be said to its model there; fork it {way and 'after '}{way}without a message"
+        )
 
     def delete(self, run_id: str) -> None:
         """Delete a run, whatever its status; nothing happens when there is no such run.

@@ -14,12 +14,12 @@ from detent.core.errors import AgentChangedError, DetentError, StoredDataError
 from detent.core.machine.step import step
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event, ModelReplied
-from detent.core.run.run import Done, Run, is_settled
+from detent.core.run.run import Acting, Done, Run, is_settled
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, join_chain
-from detent.core.storage.journal import event_of_kind, progress_mark
+from detent.core.storage.journal import KINDS, event_of_kind, progress_mark
 from detent.core.storage.snapshot import (
     AgentSnapshot,
     SnapshotMismatchError,
@@ -107,6 +107,22 @@ def loaded(
     if missing := sorted(set(open_calls) - spec.tools.keys()):
         raise _changed(run_id, (f"it needs the tool {name!r}" for name in missing))
     return now
+
+
+def settled_lengths(journal: Journal, spec: AgentSpec[Any], run_id: str) -> list[int]:
+    """After how many of its entries no call of a run is open, so that something can be said to it.
+
+    Where entries are damaged, or this agent makes another run of them, those before them.
+    """
+    lengths = list[int]()
+    with suppress(StoredDataError, JournalDamagedError):  # behind that nobody can fork it at all
+        run: Run[Any] = loaded(journal, spec, run_id, 1).run
+        for entry, data in with_data(journal.read(run_id)):
+            if entry.kind in KINDS:
+                _, run = event_and_run(spec, run, entry, data)
+            if not isinstance(run.phase, Acting):
+                lengths.append(entry.position + 1)
+    return lengths
 
 
 def require_name(run_id: str) -> None:
