@@ -352,6 +352,17 @@ def test_where_a_run_is_forked_is_told_by_its_entries(
     call(*words, "--at", "1")
 
 
+def test_all_answers_but_a_no_are_to_the_question_that_was_seen(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the help says so."""
+    tail = ("--app", app(monkeypatch))
+    for way in (["--confirm"], ["--respond", "paid"], ["--modify", '{"amount": 1}']):
+        assert "--digest" in call("decide", "order-1", *way, *tail, code=REFUSED).stderr
+    assert "All but --reject is about the question" in call("decide", "--help").stdout
+    call("decide", "order-1", "--reject", *tail)
+
+
 def test_more_is_said_without_code(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model reads it when it is next asked; what has ended is told nothing."""
     monkeypatch.setenv("LOGNAME", "ada")
