@@ -238,7 +238,9 @@ def test_where_nothing_can_be_said_the_nearest_places_are_named(runs: Runs[Any])
     assert runs.fork("r", 4, messages=said).messages[-1] == said[0]
 
     agent = agent_of(ToolCall("look", {"n": 1}), journal=MemoryJournal())
-    agent.run("Go", run_id="w", break_point=ToolBreakpoint("tool_invoker"), raise_at_break_point=False)
+    agent.run(
+        "Go", run_id="w", break_point=ToolBreakpoint("tool_invoker"), raise_at_break_point=False
+    )
     waiting = Runs(agent.assembly.required_journal, agent.spec)
     with pytest.raises(ValueError, match="fork it after 1 of its entries, or without a message"):
         waiting.fork("w", messages=said)

@@ -17,6 +17,8 @@ from detent import (
     HITLBreakpointException,
     Limits,
     MemoryJournal,
+    Price,
+    Prices,
     Retries,
     ScriptedChatGenerator,
     ToolCall,
@@ -122,6 +124,28 @@ def test_a_run_behind_another_one_and_a_fork_show_what_was_said_before() -> None
         {"run_id": "a", "entries": 4},
     ]
     assert "fork of a after 5 entries" in tree(told(store, "f"))[0][0]
+
+
+def test_a_fork_says_which_tokens_are_its_own() -> None:
+    """And how many it has with those that it began with, which its limits count as well."""
+    store = MemoryJournal()
+    limits = Limits(price=Prices({"": Price(input=1_000_000, output=1_000_000)}))
+    lines = said(text="one", read=20, written=10), said(text="two", read=30, written=15)
+    agent = clerk(store, *lines, limits=limits)
+    first = agent.run("First?", run_id="a")
+    message = ChatMessage.from_user("Again?")
+    fork = Runs(store, agent.spec).fork("a", messages=[message])
+    forked = agent.run(snapshot=fork, run_id="f")
+
+    story, facts = told(store, "f"), tree(told(store, "f"))[1][0]
+    assert story.tokens == (30, 15)
+    before = {"input_tokens": 20, "output_tokens": 10, "cost": first.cost}
+    assert story.used_before == before
+    assert (forked.token_usage.input_tokens, forked.token_usage.output_tokens) == (50, 25)
+    assert "30 tokens read, 15 written in it, and 50 and 25 with what went before" in facts
+    assert f"cost 45 in it, and {forked.cost:.6g} so" in facts
+    assert told(store, "a").used_before == {}
+    assert "in it" not in tree(told(store, "a"))[1][0]
 
 
 def test_what_was_said_before_quotes_no_secret_of_a_call() -> None:

@@ -68,6 +68,15 @@ def conversation_in(data: Json) -> tuple[list[tuple[str, str]], list[str]]:
     return before, [text_in(message) for message in messages[own:] if role_in(message) == "user"]
 
 
+def used_before(data: Json) -> dict[str, float]:
+    """The tokens and the cost that a run begins with, as a fork does; empty where it is nothing."""
+    run = object_of(data.get("run"))
+    usage = object_of(run.get("usage"))
+    found = {name: usage.get(name) for name in ("input_tokens", "output_tokens")}
+    all_of_it = {**found, "cost": run.get("cost")}
+    return {name: x for name, x in all_of_it.items() if isinstance(x, int | float) and x}
+
+
 def _learn_secrets(secrets: dict[str, list[Any]], message: Json) -> None:
     """Keep what people may not see of a message's calls: later results may say it again."""
     for part in map(object_of, list_of(message.get("content"))):

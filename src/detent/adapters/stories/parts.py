@@ -159,6 +159,8 @@ class Story:
         asked: what the users said with whom it begins.
         fork_of: of which run it is a fork, and after how many of its `entries`; None where that is
             not on record.
+        used_before: the tokens and the cost that it began with, as a fork does: they are none of
+            its own, and count for its limits.
     """
 
     run_id: str
@@ -173,6 +175,7 @@ class Story:
     before: list[tuple[str, str]] = field(factory=list)
     asked: list[str] = field(factory=list)
     fork_of: dict[str, Any] | None = None
+    used_before: dict[str, float] = field(factory=dict)
     turns: list[Turn] = field(factory=list)
     notes: list[str] = field(factory=list)
 

@@ -12,6 +12,7 @@ from detent.adapters.stories.entries import (
     list_of,
     object_of,
     text_in,
+    used_before,
 )
 from detent.adapters.stories.parts import CUT_SHORT, DECIDED, FAILED, Call, Story, Stretch, Turn
 from detent.adapters.stories.statuses import (
@@ -58,6 +59,7 @@ def _begin(story: Story, at: float, data: Json) -> None:
     story.agent, story.thread_id = str(data.get("name", "")), str(data.get("thread_id", ""))
     story.began_at = story.last_at = story.woken_at = story.lived_at = at
     story.before, story.asked = conversation_in(data)
+    story.used_before = used_before(data)
     story.fork_of = dict(object_of(data.get("fork_of"))) or None
     if "sealed" in data:
         story.notes.append(SEALED)

@@ -45,6 +45,12 @@ def heading(story: Story, width: int = NARROW) -> list[Line]:
     turns = f"{len(story.turns)} turns, {story.entries} entries"
     tokens = f"{read:,} tokens read, {written:,} written"
     cost = [] if story.cost is None else [f"cost {story.cost:.6g}"]
+    if story.used_before:
+        before = story.used_before
+        whole = read + before.get("input_tokens", 0), written + before.get("output_tokens", 0)
+        tokens += f" in it, and {whole[0]:,} and {whole[1]:,} with what went before"
+        if cost and "cost" in before:
+            cost = [f"{cost[0]} in it, and {(story.cost or 0) + before['cost']:.6g} so"]
     began, last = moment(story.began_at), moment(story.last_at)
     spent = duration(story.last_at - story.began_at)
     if width < NARROW:
