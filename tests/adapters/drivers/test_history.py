@@ -19,6 +19,7 @@ from detent import (
     ScriptedChatGenerator,
     StateError,
     Tool,
+    ToolBreakpoint,
     ToolCall,
     tool,
 )
@@ -225,10 +226,28 @@ def test_a_run_that_has_ended_goes_on_with_another_message(runs: Runs[Any]) -> N
 
 def test_nothing_can_be_said_between_a_call_and_its_answer(runs: Runs[Any]) -> None:
     """A provider would refuse such a conversation."""
+    said = [ChatMessage.from_user("stop")]
     with pytest.raises(ValueError, match="calls that are not answered"):
-        runs.fork("r", 2, messages=[ChatMessage.from_user("stop")])
+        runs.fork("r", 2, messages=said)
     with pytest.raises(StateError):
         runs.fork("r", 4, none=1)
+
+
+def test_where_nothing_can_be_said_the_nearest_places_are_named(runs: Runs[Any]) -> None:
+    """Each is one where it can; behind a call that waits at the end there is none."""
+    said = [ChatMessage.from_user("stop")]
+    with pytest.raises(ValueError, match=r"after 2 entries .* fork it after 1 or 4 of its entries"):
+        runs.fork("r", 2, messages=said)
+    assert runs.fork("r", 1, messages=said).messages[-1] == said[0]
+    assert runs.fork("r", 4, messages=said).messages[-1] == said[0]
+
+    agent = agent_of(ToolCall("look", {"n": 1}), journal=MemoryJournal())
+    agent.run(
+        "Go", run_id="w", break_point=ToolBreakpoint("tool_invoker"), raise_at_break_point=False
+    )
+    waiting = Runs(agent.assembly.required_journal, agent.spec)
+    with pytest.raises(ValueError, match="fork it after 1 of its entries, or without a message"):
+        waiting.fork("w", messages=said)
 
 
 def test_a_call_that_was_under_way_is_not_run_in_silence(runs: Runs[Any]) -> None:

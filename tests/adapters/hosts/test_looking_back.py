@@ -78,9 +78,10 @@ def asked(journal: Journal | None = None, *forks: Fork) -> list[Accepted | HostR
 
 def test_another_model_goes_on_with_what_was_said_then() -> None:
     """With another message in the place of all that came behind."""
+    journal = MemoryJournal()
 
     async def visit() -> tuple[str, str | None, list[str | None]]:
-        async with LocalHost(agents(), MemoryJournal(), look_s=0.05) as host:
+        async with LocalHost(agents(), journal, look_s=0.05) as host:
             await host.start("clerk", "Pay Ann.", run_id="r")
             said = ChatMessage.from_user("No, wait.")
             made = await host.send("r", Fork(1, said, "other", by="Eve"))
@@ -93,6 +94,9 @@ def test_another_model_goes_on_with_what_was_said_then() -> None:
     agent, by, texts = asyncio.run(visit())
     assert (agent, by) == ("other", "Eve")
     assert texts == ["Pay Ann.", "No, wait.", "I am another model."]
+    (made,) = (run.run_id for run in journal.runs() if run.run_id != "r")
+    begun = next(iter(journal.read(made)))
+    assert begun.data["fork_of"] == {"run_id": "r", "entries": 1}
 
 
 def test_a_fork_is_of_who_makes_it_and_so_are_the_runs_inside() -> None:

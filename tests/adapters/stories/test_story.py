@@ -13,8 +13,12 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     ChatGeneratorError,
+    ChatMessage,
     HITLBreakpointException,
+    Limits,
     MemoryJournal,
+    Price,
+    Prices,
     Retries,
     ScriptedChatGenerator,
     ToolCall,
@@ -23,6 +27,7 @@ from detent import (
     tool,
 )
 from detent.adapters.cli.runs.views import tree
+from detent.adapters.stories.entries import conversation_in
 from detent.adapters.stories.parts import Story
 from detent.adapters.stories.steps import steps_of
 from detent.adapters.stories.story import TAKEN_UP, story_of
@@ -85,6 +90,80 @@ def test_a_fork_behind_a_turn_has_its_conversation() -> None:
 
     assert steps_of("f", store.read("f")) == steps_of("r", store.read("r"))
     assert steps_of("f", store.read("f"))[0] == "system: Work."
+
+
+def test_a_run_behind_another_one_and_a_fork_show_what_was_said_before() -> None:
+    """As a run of a thread does; and a fork says of which run it is one, after how many entries."""
+    store = MemoryJournal()
+    agent = clerk(store, said(LOOK), "one", "two", "three", system_prompt="Be kind.")
+    first = agent.run("First?", run_id="a")
+    agent.run("Second?", after=first, run_id="b")
+    message = ChatMessage.from_user("Third?")
+    agent.run(snapshot=Runs(store, agent.spec).fork("a", messages=[message]), run_id="f")
+    clerk(store).begin(snapshot=Runs(store, agent.spec).fork("a"), run_id="end")
+    at_work = Runs(store, agent.spec).fork("a", 4)
+    clerk(store, "four").run(snapshot=at_work, run_id="early")
+
+    before = [
+        ("user", "First?"),
+        ("assistant", 'calls look {"q": "x"}'),
+        ("tool", "found x"),
+        ("assistant", "one"),
+    ]
+    assert (told(store, "a").before, told(store, "a").asked) == ([], ["First?"])
+    assert (told(store, "b").before, told(store, "b").asked) == (before, ["Second?"])
+    assert (told(store, "f").before, told(store, "f").asked) == (before, ["Third?"])
+    assert (told(store, "end").before, told(store, "end").turns) == (before, [])
+    assert (told(store, "early").before, told(store, "early").asked) == (before[:3], [])
+    assert [turn.text for turn in told(store, "early").turns] == ["four"]
+    origins = [told(store, name).fork_of for name in ("b", "f", "end", "early")]
+    assert origins == [
+        None,
+        {"run_id": "a", "entries": 5},
+        {"run_id": "a", "entries": 5},
+        {"run_id": "a", "entries": 4},
+    ]
+    assert "fork of a after 5 entries" in tree(told(store, "f"))[0][0]
+
+
+def test_a_fork_says_which_tokens_are_its_own() -> None:
+    """And how many it has with those that it began with, which its limits count as well."""
+    store = MemoryJournal()
+    limits = Limits(price=Prices({"": Price(input=1_000_000, output=1_000_000)}))
+    lines = said(text="one", read=20, written=10), said(text="two", read=30, written=15)
+    agent = clerk(store, *lines, limits=limits)
+    first = agent.run("First?", run_id="a")
+    message = ChatMessage.from_user("Again?")
+    fork = Runs(store, agent.spec).fork("a", messages=[message])
+    forked = agent.run(snapshot=fork, run_id="f")
+
+    story, facts = told(store, "f"), tree(told(store, "f"))[1][0]
+    assert story.tokens == (30, 15)
+    before = {"input_tokens": 20, "output_tokens": 10, "cost": first.cost}
+    assert story.used_before == before
+    assert (forked.token_usage.input_tokens, forked.token_usage.output_tokens) == (50, 25)
+    assert "30 tokens read, 15 written in it, and 50 and 25 with what went before" in facts
+    assert f"cost 45 in it, and {forked.cost:.6g} so" in facts
+    assert told(store, "a").used_before == {}
+    assert "in it" not in tree(told(store, "a"))[1][0]
+
+
+def test_what_was_said_before_quotes_no_secret_of_a_call() -> None:
+    """Neither in its arguments, nor where its result, or a later one, says it again."""
+    call = {"$type": "ToolCall", "tool_name": "pay", "secret": ["pin"]}
+    call |= {"arguments": {"amount": 5, "pin": "hush-hush"}}
+    messages = [
+        {"role": "user", "content": "Pay."},
+        {"role": "assistant", "content": [call]},
+        {"result": "paid with hush-hush"},
+        {"role": "user", "content": "Thanks."},
+    ]
+
+    before, asked = conversation_in({"run": {"state": {"data": {"messages": messages}}}})
+
+    assert "hush" not in str(before)
+    assert before[-1] == ("tool", "paid with <pin>")
+    assert asked == ["Thanks."]
 
 
 def test_notes_say_what_else_has_happened() -> None:
@@ -308,13 +387,59 @@ def test_a_run_that_is_cut_short_says_what_never_ran() -> None:
     assert [call.status for call in story.calls] == ["done", "not run", "of unknown outcome"]
 
 
-def test_a_call_of_what_is_not_there_has_failed() -> None:
-    """The model is told so at once: no other event says it."""
-    store = MemoryJournal()
-    clerk(store, said(ToolCall("nothing")), said(text="Sorry.")).run("Go", run_id="r")
+def test_a_call_that_was_not_run_says_why() -> None:
+    """As the model is told at once: its tool is not there, or its arguments do not fit it."""
+    store, bad = MemoryJournal(), ToolCall("look", {"p": "x"})
+    lines = said(ToolCall("nothing")), said(bad, LOOK, ToolCall("nothing")), "Sorry."
+    agent = clerk(store, *lines, confirmation_strategies={})
+    result = agent.run("Go", run_id="r")
 
-    (call,) = told(store).calls
-    assert call.status == "failed"
+    calls = told(store).calls
+    assert [call.status for call in calls] == ["failed", "failed", "done", "failed"]
+    answers = [one for message in result.messages for one in message.tool_call_results]
+    assert [call.result for call in calls] == [one.text for one in answers]
+    assert "'nothing' not found" in calls[0].result
+    assert "'q' is missing" in calls[1].result
+    assert Runs(store, agent.spec).replay("r") == result.run
+    assert any("not found. Available" in text for text, _ in tree(told(store)))
+
+
+def test_a_call_of_an_agent_inside_that_was_not_run_says_why() -> None:
+    """In the part of the story that is the agent's."""
+    store = MemoryJournal()
+    inner = Agent(chat_generator=ScriptedChatGenerator(said(ToolCall("nothing")), "Sorry."))
+    helper = AgentTool(inner, name="helper", description="Helps.")
+    call = said(ToolCall("helper", {"task": "t"}))
+    clerk(store, call, "Done.", tools=[helper], confirmation_strategies={}).run("Go", run_id="r")
+
+    (helped,) = told(store).calls
+    assert helped.inside is not None
+    assert [one.result for one in helped.inside.calls] == [
+        "Tool 'nothing' not found. Available tools: none"
+    ]
+
+
+def test_a_call_that_was_not_run_says_no_secret() -> None:
+    """Neither in its story, nor in what is stored of why."""
+    store, call = MemoryJournal(), ToolCall("pay", {"amount": "much", "pin": ["hush-hush"]})
+    clerk(store, said(call), "Sorry.").run("Go", run_id="r")
+
+    (refused,) = told(store).calls
+    assert "'amount'" in refused.result
+    assert "hush" not in refused.result
+    (replied, _) = (one for one in store.read("r") if one.kind == "ModelReplied")
+    assert "hush" not in str(replied.data["faults"])
+
+
+def test_one_reason_of_many_calls_is_stored_once() -> None:
+    """A reply has far too many: none of them is run."""
+    store = MemoryJournal()
+    limits = Limits(max_calls_per_reply=2)
+    clerk(store, said(LOOK, LOOK, LOOK), "Sorry.", limits=limits).run("Go", run_id="r")
+
+    (replied, _) = (one for one in store.read("r") if one.kind == "ModelReplied")
+    assert [one["places"] for one in replied.data["faults"]] == [[0, 1, 2]]
+    assert all("one may have 2 at most" in call.result for call in told(store).calls)
 
 
 def stretches(store: MemoryJournal, run_id: str = "r") -> dict[str, list[tuple[Any, ...]]]:

@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from detent import Agent, AlwaysAskPolicy, AskAbove, MemoryJournal, ScriptedChatGenerator
+from detent import (
+    Agent,
+    AlwaysAskPolicy,
+    AskAbove,
+    ChatMessage,
+    MemoryJournal,
+    ScriptedChatGenerator,
+)
 from detent.approvals import Answers, Approvers, WithApprovers, WithQuestionOptions
-from detent.hosts import Accepted, LocalHost
-from detent.models import ChatGeneratorError, ModelFailure
+from detent.hosts import Accepted, Fork, LocalHost
+from detent.models import ChatGeneratorError, ChatReply, ModelFailure, Usage
 from detent.web import web_app
 from tests.adapters.web.pages import clerk, token_in, visitor, waiting
 
@@ -84,3 +91,29 @@ def test_the_model_of_a_failed_run_is_asked_again_from_its_page() -> None:
     assert 'action="/try-again"' in failed
     assert 'action="/try-again"' not in done
     assert "<dt>Failure</dt>" not in done
+
+
+def test_a_fork_says_of_what_and_which_tokens_are_its_own() -> None:
+    """On its page, which counts all that its limits count."""
+    lines = [
+        ChatReply(ChatMessage.from_assistant(text), usage=Usage(20, 10))
+        for text in ("One.", "Two.")
+    ]
+
+    async def visit() -> tuple[str, str]:
+        agent = Agent(chat_generator=ScriptedChatGenerator(*lines))
+        async with LocalHost({"a": agent}, MemoryJournal()) as host:
+            await host.start("a", "Hello?", run_id="r/1")
+            await host.result("r/1", timeout=10)
+            made = await host.send("r/1", Fork(message=ChatMessage.from_user("More?")))
+            assert isinstance(made, Accepted)
+            await host.result(made.run_id, timeout=10)
+            async with visitor(web_app(host)) as client:
+                pages = [await client.get(f"/run/{one}") for one in ("r%2F1", made.run_id)]
+                return pages[0].text, pages[1].text
+
+    first, fork = asyncio.run(visit())
+    assert "<dd>20 read, 10 written</dd>" in first
+    assert "<dd>40 read, 20 written, of which 20 and 10 before it began</dd>" in fork
+    assert '<dt>Fork of</dt><dd><a href="/run/r%2F1"><bdi>r/1</bdi></a> after 2 of its' in fork
+    assert "Fork of" not in first

@@ -181,12 +181,21 @@ def test_a_key_of_another_type_matters_where_its_value_is_not_of_it() -> None:
         ({"break_point": 3}, "'break_point' or 'about_to'"),
         ({"at": "now"}, "'at' is no time"),
         ({"at": 1e300}, "'at' is no time"),
+        ({"fork_of": {"run_id": 3, "entries": 1}}, "'fork_of' names no run"),
+        ({"fork_of": {"run_id": "r", "entries": 1, "more": 1}}, "'fork_of' names no run"),
     ],
 )
 def test_what_is_no_snapshot_is_refused(change: dict[str, object], text: str) -> None:
     """With what is wrong with it."""
     with pytest.raises(StoredDataError, match=text):
         AgentSnapshot.from_dict(SNAPSHOT.to_dict() | change)
+
+
+def test_a_fork_keeps_of_what_it_is_one() -> None:
+    """As JSON and back."""
+    fork = evolve(SNAPSHOT, fork_of={"run_id": "r", "entries": 3})
+    assert snapshot_from(fork.to_json()).fork_of == {"run_id": "r", "entries": 3}
+    assert snapshot_from(SNAPSHOT.to_json()).fork_of == {}
 
 
 def test_text_that_is_no_json_is_refused() -> None:

@@ -67,7 +67,7 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on
         run = rebind(run, run_id or chance.new_id(), chance.new_id())
-    return Loaded(run, 0, stored.held)
+    return Loaded(run, 0, stored.held, fork_of=stored.fork_of)
 
 
 def people(

@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic
 
+from attrs import evolve as evolve_value
 from attrs import field, frozen
 
-from detent.adapters.drivers.loading import FORGOTTEN, loaded
+from detent.adapters.drivers.loading import FORGOTTEN, Loaded, loaded, settled_lengths
 from detent.adapters.drivers.progress import Progress, Watch
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
@@ -178,7 +179,8 @@ class Runs(Generic[S]):
             RunNotFoundError: there is no such run.
             StoredDataError: what is stored is damaged, or these rules make another run of it.
         """
-        return snapshot_of(self.spec, self.forked(run_id, length, messages, state))
+        fork = self.forked(run_id, length, messages, state)
+        return evolve_value(snapshot_of(self.spec, fork.run), fork_of=fork.fork_of)
 
     def forked(
         self,
@@ -186,8 +188,8 @@ class Runs(Generic[S]):
         length: int | None,
         messages: Sequence[ChatMessage],
         state: Mapping[str, object],
-    ) -> Run[S]:
-        """The same as a run. Raises as `fork`."""
+    ) -> Loaded[S]:
+        """The same as a run to begin with. Raises as `fork`."""
         found = loaded(self.journal, self.spec, run_id, length)
         if length is not None and length > found.length:
             raise ValueError(f"run {run_id!r} has {found.length} entries, and not {length}")
@@ -195,16 +197,25 @@ class Runs(Generic[S]):
         run = without_clearances(self.spec, run)
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
-            raise ValueError(
-                f"after {length} entries run {run_id!r} has calls that are not answered; fork it "
-                "where the model is to be asked, or without messages"
-            )
+            raise ValueError(self._unanswered(run_id, found.length))
         if messages:
             run = with_unread(run)  # was said before
         written = run.state.update(writes)
         run = with_labels(run, labels_of(messages))
         goes_on = messages and isinstance(run.phase, Done)
-        return next_turn(run, written) if goes_on else evolve(run, state=written)
+        new = next_turn(run, written) if goes_on else evolve(run, state=written)
+        return Loaded(new, 0, fork_of={"run_id": run_id, "entries": found.length})
+
+    def _unanswered(self, run_id: str, length: int) -> str:
+        """Why nothing can be said there, and the nearest places where it can."""
+        lengths = settled_lengths(self.journal, self.spec, run_id)
+        earlier = [count for count in lengths if count < length][-1:]
+        near = earlier + [count for count in lengths if count > length][:1]
+        way = f"{' or '.join(map(str, near))} of its entries, or " if near else ""
+        return (
+            f"after {length} entries run {run_id!r} has calls that are not answered, and nothing "
+            f"can be said to its model there; fork it {way and 'after '}{way}without a message"
+        )
 
     def delete(self, run_id: str) -> None:
         """Delete a run, whatever its status; nothing happens when there is no such run.

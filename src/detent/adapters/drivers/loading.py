@@ -14,12 +14,12 @@ from detent.core.errors import AgentChangedError, DetentError, StoredDataError
 from detent.core.machine.step import step
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event, ModelReplied
-from detent.core.run.run import Done, Run, is_settled
+from detent.core.run.run import Acting, Done, Run, is_settled
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, join_chain
-from detent.core.storage.journal import event_of_kind, progress_mark
+from detent.core.storage.journal import KINDS, event_of_kind, progress_mark
 from detent.core.storage.snapshot import (
     AgentSnapshot,
     SnapshotMismatchError,
@@ -28,6 +28,7 @@ from detent.core.storage.snapshot import (
     passing_snapshot,
     run_of,
 )
+from detent.core.values.frozen import FrozenDict
 from detent.ports.journal import (
     Entry,
     Journal,
@@ -54,7 +55,8 @@ class Loaded(Generic[S]):
     """A run from a journal, how many entries it has, and the places where it had stopped.
 
     `known` is its last checkpoint. `engine` is whose history the run is driven by, "" where by
-    none; None where nobody has looked, as only the first entry says it.
+    none; None where nobody has looked, as only the first entry says it. `fork_of` is of which run
+    one is a fork that has no entry yet.
     """
 
     run: Run[S]
@@ -62,6 +64,7 @@ class Loaded(Generic[S]):
     passed: tuple[EffectKey, ...] = ()
     known: Known = NO_CHECKPOINT
     engine: str | None = None
+    fork_of: Mapping[str, Any] = FrozenDict()
 
 
 def loaded(
@@ -104,6 +107,22 @@ def loaded(
     if missing := sorted(set(open_calls) - spec.tools.keys()):
         raise _changed(run_id, (f"it needs the tool {name!r}" for name in missing))
     return now
+
+
+def settled_lengths(journal: Journal, spec: AgentSpec[Any], run_id: str) -> list[int]:
+    """After how many of its entries no call of a run is open, so that something can be said to it.
+
+    Where entries are damaged, or this agent makes another run of them, those before them.
+    """
+    lengths = list[int]()
+    with suppress(StoredDataError, JournalDamagedError):  # behind that nobody can fork it at all
+        run: Run[Any] = loaded(journal, spec, run_id, 1).run
+        for entry, data in with_data(journal.read(run_id)):
+            if entry.kind in KINDS:
+                _, run = event_and_run(spec, run, entry, data)
+            if not isinstance(run.phase, Acting):
+                lengths.append(entry.position + 1)
+    return lengths
 
 
 def require_name(run_id: str) -> None:
@@ -267,6 +286,7 @@ def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> Ma
         StoredDataError: there is none, or it names what this agent does not have.
     """
     rest = dict(data)
+    rest.pop("faults", None)  # for whoever reads entries without rules
     mark, nonce = rest.pop("mark", None), rest.pop("nonce", None)
     return MarkedEvent(event_of_kind(spec, kind, rest), mark, nonce)
 

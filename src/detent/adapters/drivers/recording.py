@@ -45,7 +45,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import Known, checkpoint_data
-from detent.core.storage.journal import KINDS, progress_mark, start_data, status_of
+from detent.core.storage.journal import KINDS, progress_mark, reply_faults, start_data, status_of
 from detent.ports.claims import Claim, claims_of
 from detent.ports.clock import Clock
 from detent.ports.journal import (
@@ -117,7 +117,7 @@ class Recorder:
         self._spec = spec
         self._clock = clock
         self._length = at.length
-        self._known = at.known
+        self._known, self._fork_of = at.known, at.fork_of
         self._enough = self._every = ENTRIES if every is None else every
         self.interruptions: list[BaseException] = []  # to be raised when all is heard out
         self._lease = lease  # whoever can still write has not dropped the run
@@ -150,7 +150,7 @@ class Recorder:
             quiet = self._quiet
             names = {"name": quiet.agent, "thread_id": quiet.thread_id, "engine": engine}
             said = {what: name for what, name in names.items() if name}
-            start = {**start_data(self._spec, run), **said}
+            start = {**start_data(self._spec, run, self._fork_of), **said}
             at = max(self._clock.now(), nextafter(behind_s, inf))
             yield from self.write(run, [(STARTED, start)], at=at)
         except JournalConflictError as conflict:
@@ -169,6 +169,8 @@ class Recorder:
         for event, after in happened:
             kind = type(event)
             data = data_of(event, kind, self._spec)
+            if faults := reply_faults(event, after):
+                data["faults"] = faults
             new.append((kind.__name__, data))
             if kind is not ToolStarted:  # of a start, only one thing can come
                 marked = data, after

@@ -154,12 +154,12 @@ class Starting:
         spec = self._legs[last.agent].assembly.current_spec
         said = [] if fork.message is None else [fork.message]
         try:
-            run = Runs(self._reading.journal, spec).forked(last.run_id, fork.length, said, {})
+            new = Runs(self._reading.journal, spec).forked(last.run_id, fork.length, said, {})
         except (StoredDataError, JournalDamagedError) as error:
             return HostRefusal("unreadable", str(error))
         except ValueError as error:
             return HostRefusal("invalid", str(error))
-        return snapshot_of(spec, begun_by(run, fork.by))
+        return evolve(snapshot_of(spec, begun_by(new.run, fork.by)), fork_of=new.fork_of)
 
     async def say(self, run_id: str, said: MessageReceived, new_id: str) -> Accepted | HostRefusal:
         """Go on with the conversation of a run that has ended, in a run of its own.

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from detent.adapters.stories.quotes import without_quotes
 from detent.core.tools.masking import MASK, masked
+from detent.core.tools.redaction import without_secrets
 from detent.core.tools.secrets import Secrets
 from detent.core.values.frozen import EMPTY
 
@@ -50,6 +51,42 @@ def said_in(message: Json) -> Iterator[tuple[str, str]]:
         if part.get("$type") == "ToolCall":
             arguments = masked(dict(object_of(part.get("arguments"))), list_of(part.get("secret")))
             yield role, f"calls {part.get('tool_name')} {compact(arguments)}"
+
+
+def conversation_in(data: Json) -> tuple[list[tuple[str, str]], list[str]]:
+    """What was said before a run, by whom, and what its users said with whom it begins.
+
+    A run behind another one, of a thread or `after` a result, and a fork begin with the whole
+    conversation: what stands behind the last answer in it is new. Instructions are none of it.
+    """
+    messages, before = messages_in(data), list[tuple[str, str]]()
+    answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
+    own, secrets = answered[-1] + 1 if answered else 0, dict[str, list[Any]]()
+    for message in messages[:own]:
+        _learn_secrets(secrets, message)
+        said = said_in(message) if role_in(message) != "system" else ()
+        for role, text in said:
+            is_result = role == "tool"
+            before.append((role, without_secrets(text, secrets, secrets) if is_result else text))
+    return before, [text_in(message) for message in messages[own:] if role_in(message) == "user"]
+
+
+def used_before(data: Json) -> dict[str, float]:
+    """The tokens and the cost that a run begins with, as a fork does; empty where it is nothing."""
+    run = object_of(data.get("run"))
+    usage = object_of(run.get("usage"))
+    found = {name: usage.get(name) for name in ("input_tokens", "output_tokens")}
+    all_of_it = {**found, "cost": run.get("cost")}
+    return {name: x for name, x in all_of_it.items() if isinstance(x, int | float) and x}
+
+
+def _learn_secrets(secrets: dict[str, list[Any]], message: Json) -> None:
+    """Keep what people may not see of a message's calls: later results may say it again."""
+    for part in map(object_of, list_of(message.get("content"))):
+        arguments = object_of(part.get("arguments"))
+        for name in list_of(part.get("secret")):
+            if name in arguments:
+                secrets.setdefault(name, []).append(arguments[name])
 
 
 def event_path(kind: str, data: Json) -> tuple[str, ...]:

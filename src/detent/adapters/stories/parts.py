@@ -155,8 +155,12 @@ class Story:
     Attributes:
         woken_at: when a process last took it up.
         lived_at: the last moment at which a process is known to have been at it.
-        before: who said what in the runs of its thread before it.
+        before: who said what in the runs that it goes on behind, or is a fork of.
         asked: what the users said with whom it begins.
+        fork_of: of which run it is a fork, and after how many of its `entries`; None where that is
+            not on record.
+        used_before: the tokens and the cost that it began with, as a fork does: they are none of
+            its own, and count for its limits.
     """
 
     run_id: str
@@ -170,6 +174,8 @@ class Story:
     lived_at: float = 0.0
     before: list[tuple[str, str]] = field(factory=list)
     asked: list[str] = field(factory=list)
+    fork_of: dict[str, Any] | None = None
+    used_before: dict[str, float] = field(factory=dict)
     turns: list[Turn] = field(factory=list)
     notes: list[str] = field(factory=list)
 

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from detent.adapters.drivers.company.mark_words import words_in
 from detent.adapters.stories.entries import (
     Json,
+    conversation_in,
     event_path,
     list_of,
-    messages_in,
     object_of,
-    role_in,
-    said_in,
     text_in,
+    used_before,
 )
 from detent.adapters.stories.parts import CUT_SHORT, DECIDED, FAILED, Call, Story, Stretch, Turn
 from detent.adapters.stories.statuses import (
@@ -59,13 +58,9 @@ def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
 def _begin(story: Story, at: float, data: Json) -> None:
     story.agent, story.thread_id = str(data.get("name", "")), str(data.get("thread_id", ""))
     story.began_at = story.last_at = story.woken_at = story.lived_at = at
-    messages = messages_in(data)
-    answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
-    own = answered[-1] + 1 if story.thread_id and answered else 0
-    own = 0 if own == len(messages) else own  # a fork: what it was asked lies further back
-    before = (said for message in messages[:own] for said in said_in(message))
-    story.before = [(role, text) for role, text in before if role != "system"]
-    story.asked = [text_in(message) for message in messages[own:] if role_in(message) == "user"]
+    story.before, story.asked = conversation_in(data)
+    story.used_before = used_before(data)
+    story.fork_of = dict(object_of(data.get("fork_of"))) or None
     if "sealed" in data:
         story.notes.append(SEALED)
     _open(story, at, object_of(data.get("run")))
@@ -74,6 +69,8 @@ def _begin(story: Story, at: float, data: Json) -> None:
 def _open(story: Story, at: float, run: Json) -> None:
     """Take up a run that had come further when its story began: a fork, or a snapshot."""
     phase = object_of(run.get("phase"))
+    if phase.get("$type") == "Done":  # its turns are over, and the conversation before it has them
+        return
     turn = _turn(story, int(run.get("turn", 1)), at)
     if phase.get("$type") != "Acting":
         return
@@ -183,6 +180,10 @@ def _replied(story: Story, at: float, data: Json) -> None:
     for part in map(object_of, list_of(message.get("content"))):
         if part.get("$type") == "ToolCall":
             _call_of(turn, len(turn.calls), part)
+    for fault in map(object_of, list_of(data.get("faults"))):
+        for place in list_of(fault.get("places")):
+            if (call := _call(story, [turn.number, place])) is not None:
+                _settle(call, at, "failed", str(fault.get("text", "")))
 
 
 def _take_of_call(story: Story, call: Call, at: float, kind: str, data: Json) -> None:
@@ -236,7 +237,8 @@ def _take_inside(story: Story, call: Call, at: float, data: Json) -> None:
         _turn(inside, 1, inside.began_at)
     call.inside.lived_at = story.lived_at
     event = object_of(data.get("event"))
-    _take(call.inside, at, str(event.get("$type")), event)
+    faults = {"faults": data["faults"]} if "faults" in data else {}
+    _take(call.inside, at, str(event.get("$type")), {**event, **faults})
 
 
 def _judged(call: Call, at: float, verdict: Json) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from detent.adapters.stories.entries import object_of, used_before
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.decided import DecisionView
 from detent.adapters.web.finding import entries_of, found_runs, host_of, plain_entries, secret_in
@@ -81,6 +82,7 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
         QuestionView(PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call))
         for call in hosted.pending
     ]
+    begun = entries[0].data if entries else {}
     values: dict[str, Any] = {
         "hosted": hosted,
         "questions": questions,
@@ -102,6 +104,8 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
         "secret": secret_in(hosted, entries),
         "secrets": hosted.secrets,
         "picture": picture_of(entries, time.time()),
+        "fork_of": object_of(begun.get("fork_of")),
+        "used_before": used_before(begun),
     }
     return page(request, template, **values)
 

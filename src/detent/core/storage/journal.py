@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, TypeAlias, cast, get_args
 
+from detent.core.chat.messages import ChatRole, ToolCallResult
 from detent.core.codec.json_text import TAG
 from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import runs_in
-from detent.core.run.events import Event
+from detent.core.machine.turns import answer
+from detent.core.run.events import Event, HappenedInside, ModelReplied
 from detent.core.run.outcomes import Cancelled
 from detent.core.run.run import (
     OPEN,
@@ -32,6 +34,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.storage.writes import register_forms
+from detent.core.values.frozen import EMPTY, thaw
 from detent.core.values.short_repr import short_repr
 
 Json: TypeAlias = dict[str, Any]
@@ -80,8 +83,10 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
     return run
 
 
-def start_data(spec: AgentSpec[Any], run: Run[Any]) -> dict[str, Any]:
-    """A snapshot of `run`, for a journal: nothing holds it.
+def start_data(
+    spec: AgentSpec[Any], run: Run[Any], fork_of: Mapping[str, Any] = EMPTY
+) -> dict[str, Any]:
+    """A snapshot of `run`, for a journal: nothing holds it. `fork_of` is of what it is a fork.
 
     Raises:
         UnstorableError: a value in the run cannot be written as JSON.
@@ -94,7 +99,7 @@ def start_data(spec: AgentSpec[Any], run: Run[Any]) -> dict[str, Any]:
         "break_point": {},
         "agent": fingerprint(spec, run),
         "run": data_of(run, Run, spec),
-    }
+    } | ({"fork_of": thaw(fork_of)} if fork_of else {})
 
 
 def event_to_json(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:
@@ -161,6 +166,35 @@ def progress_mark(run: Run[Any]) -> str:
         if (agent := agent_at(slot)) is not None:
             mark += f"({progress_mark(agent.run)})"
     return f"{mark} {len(run.unread)} unread" if run.unread else mark
+
+
+def reply_faults(event: Event, run: Run[Any]) -> list[Json]:
+    """Why calls of a reply were not run, as the model is told at once: no other event says it.
+
+    Each `text` has the `places` of its calls: a reply with far too many has one for them all. `run`
+    is the run after the event.
+    """
+    if isinstance(event, HappenedInside):
+        agents = (agent_at(slot) for slot in run.slots if slot.ref == event.ref)
+        return [fault for at in agents if at for fault in reply_faults(event.event, at.run)]
+    if not isinstance(event, ModelReplied) or not event.reply.message.tool_calls:
+        return []
+    answers = [answer(slot) for slot in run.slots] or _last_answers(run)
+    places = dict[str, list[int]]()
+    for place, result in enumerate(answers):
+        if result is not None and result.error:
+            places.setdefault(result.text, []).append(place)
+    return [{"text": text, "places": found} for text, found in places.items()]
+
+
+def _last_answers(run: Run[Any]) -> list[ToolCallResult]:
+    """What the model was told about the calls of its last reply, in their order."""
+    found = list[ToolCallResult]()
+    for message in reversed(conversation_in(run.state)):
+        if message.role is ChatRole.ASSISTANT:
+            break
+        found[:0] = message.tool_call_results
+    return found
 
 
 def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:

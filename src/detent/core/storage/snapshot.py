@@ -84,6 +84,7 @@ class AgentSnapshot:
         at: when it stopped, in seconds since 1970.
         format: the version of the format.
         decisions: what humans have decided since; going on with it hears them first.
+        fork_of: of a fork, the `run_id` that it was made of and after how many `entries`.
     """
 
     run: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
@@ -94,6 +95,7 @@ class AgentSnapshot:
     at: float | None = None
     format: int = FORMAT
     decisions: tuple[ToolExecutionDecision, ...] = ()
+    fork_of: FrozenDict[str, Any] = field(default=EMPTY, converter=frozen_mapping)
 
     @property
     def run_id(self) -> str:
@@ -179,7 +181,7 @@ class AgentSnapshot:
             "agent": thaw(self.agent),
             "run": thaw(self.run),
             "decisions": [decision.to_dict() for decision in self.decisions],
-        }
+        } | ({"fork_of": thaw(self.fork_of)} if self.fork_of else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AgentSnapshot:
@@ -237,9 +239,12 @@ def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
     break_point, about_to = data.get("break_point"), data.get("about_to")
     if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
         raise StoredDataError("the snapshot is damaged: 'break_point' or 'about_to' is not there")
-    at = _time(data.get("at"))
+    at, fork_of = _time(data.get("at")), data.get("fork_of", EMPTY)
+    if not _is_origin(fork_of):
+        raise StoredDataError("the snapshot is damaged: 'fork_of' names no run")
     return AgentSnapshot(
-        FrozenDict(cast(Json, run)), cast(Json, agent), held, about_to, break_point, at
+        *(FrozenDict(cast(Json, run)), cast(Json, agent), held, about_to, break_point, at),
+        fork_of=fork_of,
     )
 
 
@@ -357,6 +362,14 @@ def _time(value: object) -> float | None:
     if value is None or (type(value) in (int, float) and 0 <= cast(float, value) < LATEST):
         return cast("float | None", value)
     raise StoredDataError("the snapshot is damaged: 'at' is no time")
+
+
+def _is_origin(value: object) -> bool:
+    match value:
+        case {"run_id": str(), "entries": int(), **more}:
+            return not more
+        case _:
+            return isinstance(value, Mapping) and not value
 
 
 def _list_in(data: Mapping[str, Any], name: str, default: object = None) -> list[Any]:

@@ -172,6 +172,25 @@ def test_a_run_of_a_thread_shows_what_was_said_before(path: str) -> None:
     assert "kind" not in second
 
 
+def test_a_run_behind_a_result_and_a_fork_show_what_was_said_before(path: str) -> None:
+    """As one of a thread does; and a fork names what it is one of."""
+    talker = clerk(SQLiteJournal(path), "one", "two", "three")
+    first = talker.run("First?", run_id="r1")
+    talker.run("Second?", after=first, run_id="r2")
+    message = ChatMessage.from_user("Third?")
+    fork = Runs(SQLiteJournal(path), talker.spec).fork("r1", messages=[message])
+    talker.run(snapshot=fork, run_id="r3")
+
+    before = ["before, user: First?", "before, assistant: one"]
+    behind, forked = (call("show", one).stdout.splitlines() for one in ("r2", "r3"))
+    assert behind[3:] == [*before, "user: Second?", "turn 1 scripted: two"]
+    assert forked[3:] == [*before, "user: Third?", "turn 2 scripted: three"]
+    assert "fork of r1 after 2 entries" in forked[0]
+    shown = document("show", "r3")
+    assert shown["before"] == [["user", "First?"], ["assistant", "one"]]
+    assert (shown["asked"], shown["fork_of"]) == (["Third?"], {"run_id": "r1", "entries": 2})
+
+
 @pytest.mark.parametrize("form", ["{}", "sqlite:{}", "sqlite:///{}"])
 def test_a_store_is_named_by_a_url(path: str, tmp_path: Path, form: str) -> None:
     """A path, or a scheme and a path."""

@@ -322,6 +322,47 @@ def test_fork_replay_and_diff(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not document("replay", "order-1", "--app", changed, code=1)["equal"]
 
 
+def test_a_fork_to_an_id_that_is_taken_is_a_wrong_use(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In words of the command line; with --run as well. Nothing is written."""
+    words = ("fork", "talk-1", "--new-id", "order-1", "--app", app(monkeypatch, "Hi."))
+    before = document("show", "order-1")
+    for more in ([], ["--run"]):
+        told = call(*words, *more, code=2).stderr
+        assert "there is a run 'order-1' already" in told
+        assert "name another --new-id" in told
+        assert "runs resume order-1" in told
+        assert "agent.resume" not in told
+    assert document("show", "order-1") == before
+
+
+def test_where_a_run_is_forked_is_told_by_its_entries(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The view of them has the count that --at takes; what is said there must be between turns."""
+    *_, row = call("show", "talk-1", "--view", "entries").stdout.splitlines()
+    assert row.split()[:2] == ["1", "2"]
+    the_app = app(monkeypatch)
+    made = call("fork", "talk-1", "--at", "2", "--app", the_app).stdout.strip()
+    assert document("show", made)["fork_of"] == {"run_id": "talk-1", "entries": 2}
+
+    words = ("fork", "order-1", "--message", "No.", "--app", the_app)
+    assert "fork it after 1 of its entries" in call(*words, code=2).stderr
+    call(*words, "--at", "1")
+
+
+def test_all_answers_but_a_no_are_to_the_question_that_was_seen(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the help says so."""
+    tail = ("--app", app(monkeypatch))
+    for way in (["--confirm"], ["--respond", "paid"], ["--modify", '{"amount": 1}']):
+        assert "--digest" in call("decide", "order-1", *way, *tail, code=REFUSED).stderr
+    assert "All but --reject is about the question" in call("decide", "--help").stdout
+    call("decide", "order-1", "--reject", *tail)
+
+
 def test_more_is_said_without_code(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model reads it when it is next asked; what has ended is told nothing."""
     monkeypatch.setenv("LOGNAME", "ada")

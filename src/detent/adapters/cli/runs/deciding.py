@@ -67,7 +67,7 @@ ABOUT_THIS = "Is it about this?"
     help="What a yes counts for, in this run. [default: what its policy says]",
 )
 @click.option("--digest", metavar="TEXT", help="Of the question seen: 8 characters or more.")
-@click.option("--unseen", is_flag=True, help="Say yes to whatever waits by now.")
+@click.option("--unseen", is_flag=True, help="Without --digest: about whatever waits by now.")
 @click.option("--by", metavar="NAME", help="Who decides. [default: the name of the user]")
 @proof_options
 @json_option
@@ -76,9 +76,10 @@ def decide(
 ) -> None:
     """Decide about a call that waits: CALL is its id or its tool, if more than one waits.
 
-    Needs --app or --host. The run goes on where it is driven, or with `detent runs resume`. A yes
-    is to the question with the --digest that `pending` shows: another may wait by now. Without it,
-    a terminal shows what waits and asks. An agent with approvers takes what they know you by, at a
+    Needs --app or --host. The run goes on where it is driven, or with `detent runs resume`. All
+    but --reject is about the question with the --digest that `pending` shows, in a store and over a
+    host: another may wait by now, and then nothing is decided (exit code 4). Without --digest, a
+    terminal shows what waits and asks. An agent with approvers takes what they know you by, at a
     host your token, or what you sign.
     """
     name = run_named(store, run_id)

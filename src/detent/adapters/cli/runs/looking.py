@@ -351,7 +351,8 @@ def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:
             rows = [
                 [str(value) for value in _entry_row(entry)] for entry in entries_of(store, name)
             ]
-            lines = table(("AT", "WHEN", "KIND", "STATUS", "DATA"), rows, console)
+            names = ("POSITION", "FORK --AT", "WHEN", "KIND", "STATUS", "DATA")
+            lines = table(names, rows, console)
         case _:
             lines = tree(story, console.width)
     put_lines(lines, console)
@@ -368,7 +369,9 @@ def required_story(store: Journal, run_id: str) -> Story:
 def _entry_row(entry: dict[str, Any]) -> list[object]:
     when = time.strftime("%H:%M:%S", time.localtime(entry["at"]))
     kind = " / ".join(event_path(entry["kind"], entry["data"]))
-    return [entry["position"], when, kind, entry["status"], compact(entry["data"])]
+    # A fork behind it takes so many entries, itself among them; positions are counted from 0.
+    place = (entry["position"], entry["position"] + 1)
+    return [*place, when, kind, entry["status"], compact(entry["data"])]
 
 
 def _can(console: Console, text: str) -> bool:

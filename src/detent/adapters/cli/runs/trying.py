@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import click
 from rich.console import Console
 
 from detent.adapters.agent.records.proofs import replay_problem
-from detent.adapters.cli.endings import FAILED, ending
+from detent.adapters.cli.endings import FAILED, USAGE, ending
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.hints import runs_command
 from detent.adapters.cli.runs.looking import required_story
@@ -22,6 +25,7 @@ from detent.adapters.cli.runs.steering import end_with
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show
 from detent.adapters.drivers.history import Runs
+from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.stories.steps import Comparison, steps_of
 from detent.core.chat.messages import ChatMessage
 from detent.ports.journal import Journal
@@ -34,7 +38,12 @@ AROUND = 3
 @run_argument()
 @store_option
 @app_option
-@click.option("--at", type=click.IntRange(1), metavar="ENTRIES", help="After so many. [all]")
+@click.option(
+    "--at",
+    type=click.IntRange(1),
+    metavar="ENTRIES",
+    help="After its first so many: 1 is as it began. [all]",
+)
 @click.option("--message", metavar="TEXT", help="What the user says next.")
 @click.option("--new-id", metavar="ID", help="What the new run is called.")
 @click.option("--run", "drives", is_flag=True, help="Go on with it at once.")
@@ -50,29 +59,48 @@ def fork(
     drives: bool,
     as_json: bool,
 ) -> None:
-    """Begin a new run as another one was after some of its entries. Needs --app."""
+    """Begin a new run as another one was after some of its entries. Needs --app.
+
+    `detent runs show RUN --view entries` says for each entry which --at is just behind it. With a
+    --message that must be where no call is open. The exit code is 2 where it cannot be there, or
+    where there is a run --new-id already.
+    """
     name = run_named(store, run_id)
     agent = agent_for(app, required_story(store, name).agent, store, "fork")
     messages = [] if message is None else [ChatMessage.from_user(message)]
     snapshot = Runs(agent.assembly.required_journal, agent.spec).fork(name, at, messages=messages)
     console = Console(stderr=as_json)
     if drives:
-        show_pieces = Show(console)
-        result = agent.run(
-            snapshot=snapshot,
-            streaming_callback=show_pieces,
-            run_id=new_id,
-            raise_at_break_point=False,
-        )
+        with _id_is_free():
+            result = agent.run(
+                snapshot=snapshot,
+                streaming_callback=Show(console),
+                run_id=new_id,
+                raise_at_break_point=False,
+            )
         end_with(result, console, as_json=as_json)
         return
-    handle = agent.begin(snapshot=snapshot, run_id=new_id)
-    made = handle.result(raises=False).run_id
+    with _id_is_free():
+        made = agent.begin(snapshot=snapshot, run_id=new_id).result(raises=False).run_id
     if as_json:
         put_json({"run_id": made, "of": name, "after": at})
     else:
         click.echo(made)
         say(f"To go on with it: {runs_command('resume', made)}")
+
+
+@contextmanager
+def _id_is_free() -> Generator[None]:
+    """That there is a run of the new one's id is a wrong use, and it is said what is to be done."""
+    try:
+        yield
+    except RunExistsError as error:
+        way = runs_command("resume", error.run_id)
+        text = (
+            f"there is a run {error.run_id!r} already, with {error.found} entries: name another "
+            f"--new-id, or go on with that one by {way}"
+        )
+        raise ending(text, USAGE) from error
 
 
 @click.command()

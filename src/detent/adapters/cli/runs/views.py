@@ -39,9 +39,18 @@ def heading(story: Story, width: int = NARROW) -> list[Line]:
     parts = [f"run {story.run_id}", story.status]
     parts += [f"agent {story.agent}"] if story.agent else []
     parts += [f"thread {story.thread_id}"] if story.thread_id else []
+    if story.fork_of is not None:
+        run_id, entries = (story.fork_of.get(name) for name in ("run_id", "entries"))
+        parts.append(f"fork of {short(str(run_id))} after {entries} entries")
     turns = f"{len(story.turns)} turns, {story.entries} entries"
     tokens = f"{read:,} tokens read, {written:,} written"
     cost = [] if story.cost is None else [f"cost {story.cost:.6g}"]
+    if story.used_before:
+        before = story.used_before
+        whole = read + before.get("input_tokens", 0), written + before.get("output_tokens", 0)
+        tokens += f" in it, and {whole[0]:,} and {whole[1]:,} with what went before"
+        if cost and "cost" in before:
+            cost = [f"{cost[0]} in it, and {(story.cost or 0) + before['cost']:.6g} so"]
     began, last = moment(story.began_at), moment(story.last_at)
     spent = duration(story.last_at - story.began_at)
     if width < NARROW:
