@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from attrs import evolve
@@ -11,6 +11,7 @@ from attrs import evolve
 from detent import (
     ChatMessage,
     HookError,
+    SecretParameter,
     State,
     Tool,
     ToolCall,
@@ -18,6 +19,7 @@ from detent import (
     after_tool,
     before_model,
     before_tool,
+    create_tool_from_function,
     on_exit,
 )
 from detent.core.control.hooks import Hook, incoming, outgoing, sent_back
@@ -27,15 +29,19 @@ from detent.machine import (
     AskHuman,
     AskModel,
     CallRef,
+    ModelFailed,
     ModelReplied,
     Run,
     RunTool,
+    ToolFault,
+    ToolRaised,
     ToolResult,
     ToolReturned,
     due,
     start,
     step,
 )
+from detent.models import ModelFailure
 
 SPEC: AgentSpec[State] = AgentSpec(State({}))
 RUN = start(SPEC, [ChatMessage.from_user("hello")], run_id="r")
@@ -203,3 +209,70 @@ def test_a_hook_sees_a_request_of_a_class_of_its_own_kind() -> None:
     came = outgoing([before_model(trace), before_model(guard)], ASK, RUN)
 
     assert came == ASK.replied("not asked")
+
+
+def test_what_a_hook_makes_knows_what_is_secret_in_it() -> None:
+    """As what the model and the tool give: the calls of a reply, a result, a fault, a new call."""
+    pin = "S3CRETpin99"
+
+    def sign(site: str, pin: Annotated[str, SecretParameter]) -> str:
+        """Sign in."""
+        return "in"
+
+    tool = create_tool_from_function(sign)
+    call = ToolCall("sign", {"site": "x", "pin": pin}, "c1")
+    made = ToolCall("sign", {"site": "x", "pin": pin}, "c1")
+    ask = evolve(ASK, tools=(tool.spec,))
+    run_tool = evolve(CALL, tool=tool, call=call)
+    reply = ask.replied(ChatMessage.from_assistant(tool_calls=[made]))
+    returned = run_tool.returned(f"in by {pin}")
+    cause = OSError("a cause")
+    faults = [ToolFault("raised", f"not by {pin}"), ToolFault("raised", pin).because(cause)]
+
+    cached = outgoing([before_model(lambda ask, run: reply)], ask, RUN)
+    said = incoming([after_model(lambda ask, answer, run: reply)], ask, ASK.replied("hi"), RUN)
+    for event in (cached, said):
+        assert isinstance(event, ModelReplied)
+        assert [one.secret for one in event.reply.message.tool_calls] == [("pin",)]
+    failed = ModelFailed(ask.turn, ask.attempt, ModelFailure("bug", "no"))
+    assert outgoing([before_model(lambda ask, run: failed)], ask, RUN) is failed
+
+    new = incoming([after_tool(lambda effect, answer, run: returned)], run_tool, returned, RUN)
+    assert isinstance(new, ToolReturned)
+    assert (new.result.content, new.result.display) == (f"in by {pin}", "in by <pin>")
+    told = [
+        incoming([after_tool(lambda _, answer, run: answer)], run_tool, event, RUN)
+        for event in (ToolRaised(run_tool.ref, run_tool.attempt, fault) for fault in faults)
+    ]
+    raised = [event.fault for event in told if isinstance(event, ToolRaised)]
+    assert [fault.message for fault in raised] == ["not by <pin>", "<pin>"]
+    assert raised[1].cause is cause
+
+
+def test_a_hook_that_cannot_be_called_is_refused_where_it_is_made() -> None:
+    """By how many it takes, or as it is async; what is not of Python does not say it."""
+
+    async def late(ask: AskModel, run: Run[Any]) -> None:
+        """Nobody waits for it."""
+
+    class Late:
+        async def __call__(self, ask: AskModel, run: Run[Any]) -> None:
+            """Nor for it."""
+
+    function: Any
+    for function in (late, Late()):
+        with pytest.raises(TypeError, match="is async: a hook is an ordinary function"):
+            before_model(function)
+    for make, function, words in (
+        (
+            before_tool,
+            lambda effect: None,
+            r"is called with \(request, run\), and takes \(effect\)",
+        ),
+        (after_tool, lambda a, b: None, r"is called with \(request, answer, run\)"),
+        (on_exit, lambda: None, r"is called with \(run\), and takes \(\)"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            make(function)
+    silent: Any = dict
+    assert before_model(silent)

@@ -215,11 +215,10 @@ def _masked(effect: Request, event: Event) -> Event:
     if not effect.tool.masked:
         return event
     invocation = Invocation(effect.tool, effect.call, effect.state)
-    if isinstance(event, ToolReturned):
-        return evolve(event, result=invocation.displayed(event.result))
     if isinstance(event, ToolRaised):
         return evolve(event, fault=invocation.redacted(event.fault))
-    return event
+    assert isinstance(event, ToolReturned)  # noqa: S101 - a tool has no other answers
+    return evolve(event, result=invocation.displayed(event.result))
 
 
 def _may_take_its_place(value: object, hook: Before, effect: Request) -> bool:

@@ -32,8 +32,7 @@ def _collect(secrets: dict[str, list[object]], spec: AgentSpec[Any], run: Run[An
             tool = spec.tools.get(call.tool_name)
             if tool is not None:
                 for name, forms in secrets_of_call(call, tool, run.state).items():
-                    known = secrets.setdefault(name, [])
-                    known += [form for form in forms if not any(form is one for one in known)]
+                    secrets.setdefault(name, []).extend(forms)
     for slot in run.slots:
         if (agent := agent_at(slot)) is not None:
             _collect(secrets, spec.agents[agent.tool_name], agent.run)

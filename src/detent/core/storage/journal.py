@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import takewhile
 from typing import Any, TypeAlias, cast, get_args
 
 from detent.core.chat.messages import ChatRole, ToolCallResult
@@ -189,12 +190,9 @@ def reply_faults(event: Event, run: Run[Any]) -> list[Json]:
 
 def _last_answers(run: Run[Any]) -> list[ToolCallResult]:
     """What the model was told about the calls of its last reply, in their order."""
-    found = list[ToolCallResult]()
-    for message in reversed(conversation_in(run.state)):
-        if message.role is ChatRole.ASSISTANT:
-            break
-        found[:0] = message.tool_call_results
-    return found
+    newest = reversed(conversation_in(run.state))
+    behind = takewhile(lambda message: message.role is not ChatRole.ASSISTANT, newest)
+    return [result for message in reversed([*behind]) for result in message.tool_call_results]
 
 
 def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
