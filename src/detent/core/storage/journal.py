@@ -178,9 +178,12 @@ def reply_faults(event: Event, run: Run[Any]) -> list[Json]:
     if isinstance(event, HappenedInside):
         agents = (agent_at(slot) for slot in run.slots if slot.ref == event.ref)
         return [fault for at in agents if at for fault in reply_faults(event.event, at.run)]
+    slots = run.slots
+    if slots and OPEN.issuperset([type(slot.status) for slot in slots]):
+        return []  # nearly always, and quickly seen
     if not isinstance(event, ModelReplied) or not event.reply.message.tool_calls:
         return []
-    answers = [answer(slot) for slot in run.slots] or _last_answers(run)
+    answers = [answer(slot) for slot in slots] or _last_answers(run)
     places = dict[str, list[int]]()
     for place, result in enumerate(answers):
         if result is not None and result.error:
