@@ -29,7 +29,7 @@ from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.core.run.effects import RunTool
 from detent.core.run.refs import CallRef
 from detent.journals import RunExistsError
-from detent.ports.claims import Claim, Owner, RunBusyError
+from detent.ports.claims import Claim, Owner, RunBusyError, is_held
 from detent.ports.journal import JournalError
 from detent.ports.laws.breaking import PATIENCE_S, in_time
 
@@ -899,3 +899,30 @@ def test_a_driver_whose_run_is_taken_over_begins_no_further_tool(tmp_path: Path)
     assert (lease.may_begin, taken.may_begin) == (False, True)
     with pytest.raises(RunBusyError):
         lease.require()
+
+
+def test_whoever_cannot_claim_tries_whether_the_store_takes_anything(clock: ManualClock) -> None:
+    """Whose claim was lost to somebody faster need not: that store has been written to."""
+    claims = SharedClaims()
+    ours, theirs = keeper(claims, clock), keeper(claims, clock)
+    theirs.writes.prove()
+    lease = at_once(ours.take_steps("r"))
+    owners = dict(claims._owners)
+    with pytest.raises(RunBusyError):
+        at_once(theirs.take_steps("r"))
+    assert not theirs.writes.have_failed
+    theirs.writes.prove()
+    assert claims._owners == owners
+
+    claims.fails = 3
+    with pytest.raises(JournalError):
+        at_once(theirs.take_steps("s"))
+    for _ in range(2):
+        with pytest.raises(JournalError):
+            theirs.writes.prove()
+        assert theirs.writes.have_failed
+    theirs.writes.prove()
+    assert not theirs.writes.have_failed
+    (tried,) = claims._owners.keys() - owners.keys()
+    assert not is_held(Claim(tried, 1, 0.0), claims.owner(tried), clock.now())
+    lease.release()

@@ -132,6 +132,6 @@ def test_a_store_around_another_waits_as_long_as_that_one(tmp_path: Path) -> Non
     ]
     for store in stores:
         sealed = EncryptedJournal(RedactedJournal(store, str), turned, turned)
-        heard = NoticedJournal(AuditedJournal(sealed), lambda *told: None)
+        heard = NoticedJournal(AuditedJournal(sealed), print, print)
         assert [outage_of(one) for one in (store, sealed, heard)] == [600.0] * 3
     assert outage_of(RedactedJournal(MemoryJournal(), str)) == OUTAGE_S

@@ -16,7 +16,9 @@ import pytest
 from detent.adapters.system import threads_and_loops as functions
 from detent.adapters.system.threads_and_loops import (
     FunctionToolExecutor,
+    NoThreadError,
     in_a_thread,
+    in_another_thread,
     in_background,
     run_in_a_thread,
 )
@@ -198,6 +200,45 @@ def test_a_thread_that_waits_in_vain_ends(monkeypatch: pytest.MonkeyPatch) -> No
     assert done.wait(5)
     while functions._idle or threading.active_count() > before:
         time.sleep(0)
+
+
+def no_thread(self: threading.Thread) -> None:
+    """As Python says it where the machine has no more."""
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_call_for_which_there_is_no_thread_is_not_made_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who is told so may make it again."""
+    done = list[str]()
+    monkeypatch.setattr(functions, "_idle", [])
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(NoThreadError, match="can't start"):
+            in_another_thread(lambda: done.append("first"))
+    in_another_thread(lambda: done.append("second")).result(10)
+    assert done == ["second"]
+
+
+def test_a_call_for_which_there_is_no_new_thread_waits_for_one_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is not refused as long as somebody comes for it."""
+    begun, may_go = threading.Event(), threading.Event()
+    monkeypatch.setattr(functions, "_idle", [])
+
+    def hold() -> None:
+        begun.set()
+        assert may_go.wait(10)
+
+    first = in_another_thread(hold)
+    assert begun.wait(10)
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    second = in_another_thread(lambda: "made")
+    may_go.set()
+    assert second.result(10) == "made"
+    first.result(10)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")

@@ -522,8 +522,9 @@ def test_of_what_may_have_run_nobody_is_told_that_it_was_not(on_unknown: Any) ->
 
     first, _ = (result for m in cancelled.messages for result in m.tool_call_results)
     assert first.text == (
-        "The outcome of tool 'pay' is unknown: it was begun, its process ended or stands still, "
-        "and nobody knows whether it was carried out. Do not assume either."
+        "The outcome of tool 'pay' is unknown: it was begun, its process ended, stands still or "
+        "could not write down what came of it, and nobody knows whether it was carried out. Do not "
+        "assume either."
     )
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from weakref import ReferenceType, WeakValueDictionary, finalize, ref
 
 from detent.adapters.drivers.company.renewing import renew_for_ever
+from detent.adapters.drivers.company.writes import Writes
 from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock, run_time
@@ -127,6 +128,7 @@ class Keeper:
         self._sure_s = sure_for(self._time_s)
         self._renews = renews and claims.is_shared
         self._clock = SystemClock() if clock is None else clock
+        self.writes = Writes(claims, self._clock)
         self._last = -inf
         self._lock = RLock()  # what is held; nobody asks the store behind it
         self._renewing = RLock()  # who we are; nobody waits for it who is sure
@@ -330,8 +332,8 @@ class Keeper:
         if not self.is_shared:
             return self._claims.swap(*swap)
         begin = None if self._submit_swap is None else partial(self._submit_swap, *swap)
-        is_put: bool = yield Wait(partial(self._claims.swap, *swap), begin)
-        return is_put
+        with self.writes.noted():
+            return bool((yield Wait(partial(self._claims.swap, *swap), begin)))
 
     def _give_back(self, run_id: str, claim: Claim) -> Steps[None]:
         yield from self._put(run_id, claim, given_back(claim))
@@ -370,7 +372,8 @@ class Keeper:
         """Renew our claims. Their time counts from before that is written, which may take long."""
         at, ran = self._clock.now(), run_time()
         owner = this_process(owner_id, at + self._time_s)
-        self._claims.keep(owner)
+        with self.writes.noted():
+            self._claims.keep(owner)
         self._known = owner, at + self._sure_s, ran + self._sure_s
         return owner
 

@@ -76,7 +76,7 @@ class LocalHost(StoredHost):
             look_s=self._look_s,
         )
         sweep = self._reading.sweep(self._clock, self._driving.faults)
-        looking = self._driving.looks.for_ever(self._driving.look, sweep.look)
+        looking = self._driving.looks.for_ever(self._driving.look, sweep.look, self._keeper.writes)
         self._looking = asyncio.create_task(looking, name="detent host")
         return self._driving
 

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
 
+from detent.adapters.drivers.company.writes import Writes
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.reading import asked
 from detent.adapters.telemetry.logs import LOGGER
@@ -17,7 +18,10 @@ from detent.ports.listing import StoredRun
 SHORTEST_S = 0.01
 """The store is not looked at again sooner."""
 STALE_LOOKS = 5
-"""A host is not ready when so many looks at the store have failed, one after the other."""
+"""A host is not ready when so many looks at the store have failed, one after the other.
+
+A look fails as well where the store can be read, and does not take what is written.
+"""
 
 
 class Looks:
@@ -27,27 +31,41 @@ class Looks:
         self._finder, self._clock, self._look_s = finder, clock, look_s
         self._now = asyncio.Event()
         self._is_ended = False
-        self._looked_at = float("-inf")
+        self._looked_at, self._is_writable = float("-inf"), True
 
     async def found(self, here: Callable[[], AbstractSet[str]]) -> list[StoredRun]:
         """The runs to go on with, but for those that are here, or have come while it was looked."""
         found = await asked(partial(self._finder.look, here()))
-        self._looked_at = self._clock.now()
+        self._seen()
         known = here()
         return [run for run in found if run.run_id not in known]
 
     async def reached(self) -> None:
         """Look whether the store is there, and for nothing: in a process that drives no runs."""
         await asked(self._finder.reach)
-        self._looked_at = self._clock.now()
+        self._seen()
+
+    def _seen(self) -> None:
+        if self._is_writable:
+            self._looked_at = self._clock.now()
 
     async def for_ever(
-        self, look: Callable[[], Awaitable[object]], also: Callable[[], object]
+        self,
+        look: Callable[[], Awaitable[object]],
+        also: Callable[[], object],
+        writes: Writes,
     ) -> None:
-        """Look, again and again; `also` is done then, in a thread."""
+        """Look, again and again; `also` is done then, in a thread.
+
+        A look at a store to which a write has failed proves before that it can be written.
+
+        RULE: what can be read is looked at also while the store cannot be written: where that has
+        just come to an end, nobody waits for the next look.
+        """
         while not self._is_ended:
             self._now.clear()
             try:
+                self._is_writable = not writes.have_failed or await _have_succeeded(writes)
                 await look()
                 await asked(also)
             except Exception as error:  # noqa: BLE001 - a store that is away comes back
@@ -72,3 +90,13 @@ class Looks:
         """Whether one has succeeded lately."""
         age_s = self._clock.now() - self._looked_at
         return age_s < STALE_LOOKS * max(self._look_s, 1.0)
+
+
+async def _have_succeeded(writes: Writes) -> bool:
+    try:
+        await asked(writes.prove)
+    except Exception as error:  # noqa: BLE001 - one that is full, or read-only, is so for a while
+        name = type(error).__name__
+        LOGGER.warning("the store of the runs could not be written to: %s", name)
+        return False
+    return True

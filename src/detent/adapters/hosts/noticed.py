@@ -23,10 +23,14 @@ from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 @frozen
 class NoticedJournal:
-    """The same as `journal`; `tell` is told a run's id and length once something is appended."""
+    """The same as `journal`; `tell` is told a run's id and length once something is appended.
+
+    `failed` is told why something could not be.
+    """
 
     journal: Journal
     tell: Callable[[str, int], object]
+    failed: Callable[[BaseException], object]
 
     @property
     def claims(self) -> Claims | None:
@@ -53,7 +57,11 @@ class NoticedJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        self.journal.append(run_id, entries, checkpoint)
+        try:
+            self.journal.append(run_id, entries, checkpoint)
+        except Exception as error:
+            self.failed(error)
+            raise
         self.tell(run_id, entries[-1].position + 1)
 
     def _submitted(
@@ -66,8 +74,11 @@ class NoticedJournal:
         length = entries[-1].position + 1
 
         def notify(done: Future[None]) -> None:
-            if done.exception() is None:
+            error = done.exception()
+            if error is None:
                 self.tell(run_id, length)
+            else:
+                self.failed(error)
 
         future = submit(run_id, entries, checkpoint)
         future.add_done_callback(notify)  # before that of whoever waits for it

@@ -60,6 +60,8 @@ class HostHealth:
     Attributes:
         is_ready: whether it begins runs, and its store could be looked at lately. It turns when
             five looks have failed, one after the other, and back with the next one that succeeds.
+            A look fails as well while the store takes nothing: once a write of this process has
+            failed, each look writes first what changes no run, until that succeeds.
         running: how many runs go on here.
         waiting: how many wait here for a place.
         faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
@@ -138,7 +140,8 @@ class StoredHost(ABC):
     async def open(self) -> None:
         """Begin to drive runs, in the running event loop."""
         self._channels = Channels()
-        journal = NoticedJournal(self._journal, self._channels.written)
+        writes = self._keeper.writes
+        journal = NoticedJournal(self._journal, self._channels.written, writes.note)
         self._legs = {
             name: Legs.of(name, agent, journal, self._claim_s, self._history)
             for name, agent in self._agents.items()

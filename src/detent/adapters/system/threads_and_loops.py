@@ -21,6 +21,7 @@ from detent.ports.stopping import Stop
 
 T = TypeVar("T")
 Job: TypeAlias = Callable[[], object]
+_Call: TypeAlias = tuple[Future[Any], Callable[[], Any]]
 
 IDLE_S = 10.0
 """How long a thread that has nothing to do waits for the next call."""
@@ -29,10 +30,20 @@ PLACES = 16
 """So many threads at most wait for stores on behalf of event loops."""
 
 _idle: list[SimpleQueue[Job]] = []
-_calls: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-_at_work: list[object] = []
+_calls: deque[_Call] = deque()
+_at_work: list[_Place] = []
 _under_way: set[asyncio.Task[Any]] = set()
 """What runs in the background. Event loops only know their tasks weakly."""
+
+
+class _Place:
+    """Of a thread that makes calls for event loops; while that is begun, there may be none."""
+
+    has_thread = False
+
+
+class NoThreadError(RuntimeError):
+    """The machine gives this process no further thread. What was to be done in it is not done."""
 
 
 class FunctionToolExecutor:
@@ -85,22 +96,52 @@ def in_another_thread(call: Callable[[], T]) -> Future[T]:
     """What `call` gives, from one of a few threads: a thousand calls wait for them in turn.
 
     Nothing cancels it. It is for what ends by itself, as calls of stores do.
+
+    RULE: where there is no thread to begin, one that is at work makes the call later, or nobody
+    ever does: who is told that it failed may make it again.
+
+    Raises:
+        NoThreadError: there is none at work either.
     """
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
-    _calls.append((future, partial(copy_context().run, call)))
+    queued = (future, partial(copy_context().run, call))
+    _calls.append(queued)
     if len(_at_work) < PLACES:
-        place = _new_place()
+        _at_work.append(place := _Place())
         try:
             run_in_a_thread(partial(_work_off, place))
+        except NoThreadError:
+            _at_work.remove(place)
+            if not _has_threads() and _is_withdrawn(queued):
+                raise
         except BaseException:
             _at_work.remove(place)
             raise
     return future
 
 
-def _work_off(place: object) -> None:
+def _is_withdrawn(queued: _Call) -> bool:
+    """Whether a call is taken back before a thread has come for it."""
     try:
+        _calls.remove(queued)
+    except ValueError:
+        return False
+    return True
+
+
+def _work_off(place: _Place) -> None:
+    place.has_thread = True
+    _make_calls()
+    _at_work.remove(place)
+    while _calls and not _has_threads():  # one that came in between has found a place taken
+        _at_work.append(place)
+        _make_calls()
+        _at_work.remove(place)
+
+
+def _make_calls() -> None:
+    with suppress(IndexError):  # there is no call left
         while True:
             future, call = _calls.popleft()
             try:
@@ -108,16 +149,10 @@ def _work_off(place: object) -> None:
             except BaseException as error:  # noqa: BLE001 - raised where the future is asked
                 future.set_exception(error)
             del future, call  # as in `in_a_thread`
-    except IndexError:  # there is no call left
-        _at_work.remove(place)
-    if _calls and not _at_work:  # one that came in between has found a place taken
-        run_in_a_thread(partial(_work_off, _new_place()))
 
 
-def _new_place() -> object:
-    place = object()
-    _at_work.append(place)
-    return place
+def _has_threads() -> bool:
+    return any(place.has_thread for place in tuple(_at_work))
 
 
 def run_in_a_thread(job: Job) -> None:
@@ -125,12 +160,18 @@ def run_in_a_thread(job: Job) -> None:
 
     It sees the caller's context variables. There is no limit to the number of threads, and none
     keeps the process from ending: a call that hangs must not take the place of another.
+
+    Raises:
+        NoThreadError: none has nothing to do, and there is no new one.
     """
     try:
         jobs = _idle.pop()
     except IndexError:
         jobs = SimpleQueue()
-        Thread(target=_work, args=(jobs,), daemon=True, name="detent").start()
+        try:
+            Thread(target=_work, args=(jobs,), daemon=True, name="detent").start()
+        except RuntimeError as error:
+            raise NoThreadError(str(error)) from None
     jobs.put(partial(copy_context().run, job))
 
 

@@ -19,7 +19,8 @@ FINAL_ANSWER = "Give your final answer. Call it once, when you know everything t
 
 CANCELLED, OUT_OF_TIME = "the run was cancelled", "the run's time was up"
 PROCESS_ENDED = (
-    "it was begun, its process ended or stands still, and nobody knows whether it was carried out"
+    "it was begun, its process ended, stands still or could not write down what came of it, and "
+    "nobody knows whether it was carried out"
 )
 NOT_SHOWN = "it does not fit, and is not shown: some of it is secret"
 OUTCOME_UNKNOWN = "it was begun, and the tool does not know whether it was carried out"

@@ -10,7 +10,7 @@ from detent.ports.names import NAME_MAX
 
 
 async def a_name_is_any_text_up_to_its_length(host: Host) -> None:
-    """Whatever fits `name_fault` is a run, or a conversation, and is done; the rest is refused."""
+    """Whatever fits `new_name_fault` is begun, and is done; the rest is refused, and not there."""
     longest = chr(0x1F512) * NAME_MAX
     for run_id in (longest, "é" * NAME_MAX, "  a/../b?c=%2F#d@1~ ", "Bestellung 7 ü"):
         begun = await host.start("echo", "hi", run_id=run_id, thread_id=run_id)
@@ -22,7 +22,7 @@ async def a_name_is_any_text_up_to_its_length(host: Host) -> None:
     await host.result(longest[1:])
     behind = accepted(await host.send(longest[1:], ChatMessage.from_user("two"))).run_id
     must((await host.result(behind)).text == "two (2)", "behind a long name it goes on")
-    for wrong in ("", longest + "a", "a" * 10_000, "half \ud800", "a\0b"):
+    for wrong in ("", longest + "a", "a" * 10_000, "half \ud800", "a\0b", "a\nb", "\x7f"):
         refused = await host.start("echo", "hi", run_id=wrong)
         must(why_of(refused) == "invalid", f"no run is called {wrong!r:.40}")
         refused = await host.start("echo", "hi", thread_id=wrong)

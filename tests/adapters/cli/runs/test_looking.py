@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -25,6 +26,7 @@ from detent import (
     Limits,
     Price,
     Prices,
+    Retries,
     ScriptedChatGenerator,
     SecretParameter,
     SQLiteJournal,
@@ -35,7 +37,9 @@ from detent.adapters.cli.main import main
 from detent.adapters.cli.runs.hints import note_place, place_words
 from detent.adapters.cli.runs.views import tree
 from detent.adapters.stories.parts import Call, Story, Stretch, Turn
+from detent.adapters.system.clocks import ManualClock, SystemClock
 from detent.approvals import WithQuestionOptions, verify_audit
+from detent.hosts import LocalHost
 from detent.journals import (
     AuditedJournal,
     DirectoryJournal,
@@ -44,6 +48,7 @@ from detent.journals import (
     Runs,
 )
 from detent.models import ChatReply, ModelFailure, Usage
+from detent.ports.clock import Clock
 from tests.adapters.cli.runs.clerks import (
     OWN,
     PAY,
@@ -80,6 +85,42 @@ def test_a_run_that_nobody_drives_says_so(tmp_path: Path) -> None:
     for words in ((), ("bread",)):
         told = call("pending", *words, "--store", str(path)).stderr
         assert f"Run bread {way} {path} --app module:name" in told
+
+
+@pytest.mark.parametrize(
+    ("clock", "whom"),
+    [
+        (SystemClock(), "its time, or somebody to resume it"),
+        (ManualClock(1000.0), "somebody to resume it"),  # its time is over
+    ],
+)
+def test_a_run_that_a_host_leaves_till_it_tries_again_waits_for_its_time(
+    tmp_path: Path, clock: Clock, whom: str
+) -> None:
+    """Nobody drives it meanwhile, and nobody has died."""
+    path = tmp_path / "paused.db"
+
+    @tool(retries=Retries(2, backoff_s=3600.0))
+    def bake() -> str:
+        """Bake bread."""
+        raise ConnectionError
+
+    script = ScriptedChatGenerator(ToolCall("bake"))
+    journal = SQLiteJournal(path)
+    agents = {"baker": Agent(chat_generator=script, tools=[bake], clock=clock)}
+
+    async def play() -> str:
+        async with LocalHost(agents, journal, clock=clock) as host:
+            await host.start("baker", "Bake.", run_id="bread")
+            async with asyncio.timeout(10):
+                while host.health().running or (await host.run("bread")).listed.wake_at is None:  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.005)
+            return call("list", "--store", str(path)).stdout
+
+    row = asyncio.run(play()).splitlines()[1]
+    assert f"  {whom}, until " in row
+    told = call("pending", "--store", str(path)).stderr
+    assert f"Run bread asks nothing, and waits for {whom}: " in told
 
 
 @pytest.mark.parametrize(

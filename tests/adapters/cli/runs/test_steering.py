@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -274,6 +275,30 @@ def test_cancel_needs_no_code(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (listed.status, listed.pending, listed.agent) == ("cancelled", (), "clerk")
     call("cancel", "order-1", code=4)
     call("replay", "order-1", "--app", app(monkeypatch))
+
+
+def test_a_program_ends_no_run_by_the_beginning_of_its_id(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that it means may be gone. The word last means another one all the time."""
+    for words in (["cancel", "order-"], ["revoke", "order-", "--app", app(monkeypatch)]):
+        error = call(*words, code=5).stderr
+        assert "there is no run 'order-' in SQLiteJournal(" in error
+        assert "did you mean 'order-1'? The beginning of an id is enough at a terminal" in error
+    assert document("show", "order-")["status"] == "waiting"
+    newest = SQLiteJournal(path).runs()[0].run_id
+    assert f"run {newest} has ended" in call("cancel", "last", code=REFUSED).stderr
+
+
+def test_who_sits_at_a_terminal_ends_a_run_by_the_beginning_of_its_id(path: str) -> None:
+    """They see which one it was."""
+    pty = pytest.importorskip("pty", reason="a terminal of its own is had on POSIX alone")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "detent", "runs", "cancel", "order-"]
+    done = subprocess.run(command, check=False, stdin=theirs, capture_output=True, text=True)
+    os.close(ours)
+    os.close(theirs)
+    assert done.stderr == "run order-1 is cancelled\n"
 
 
 def test_who_drives_a_run_hears_that_it_is_cancelled(path: str) -> None:

@@ -11,8 +11,11 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.routing import Mount
+from starlette.responses import Response
+from starlette.routing import Mount, Route
 
+from detent.adapters.system.threads_and_loops import NoThreadError
+from detent.adapters.web.api.requests import said_in_json
 from detent.hosts import Host
 from detent.ports.journal import Entry
 from detent.web import Person, Tokens, web_app
@@ -366,6 +369,21 @@ def test_what_begins_no_run_says_why(said: dict[str, Any], status: int, why: str
 
     answer, length = asyncio.run(visit())
     assert (answer.status_code, answer.json()["error"]["why"], length) == (status, why, 2)
+
+
+def test_a_process_without_threads_says_that_it_is_full() -> None:
+    """In JSON, as all else: the machine may have some again a moment later."""
+
+    async def begin(request: Request) -> Response:
+        raise NoThreadError("can't start new thread")
+
+    async def visit() -> httpx.Response:
+        app = Starlette(routes=[Route("/api/start", said_in_json(begin), methods=["POST"])])
+        async with visitor(app) as client:
+            return await client.post("/api/start")
+
+    answer = asyncio.run(visit())
+    assert (answer.status_code, answer.json()["error"]["why"]) == (503, "full")
 
 
 async def _health(client: httpx.AsyncClient) -> tuple[int, Any, int, Any]:

@@ -16,7 +16,7 @@ from detent.adapters.cli.runs.looking import one_row, required_story
 from detent.adapters.cli.runs.options import app_option, json_option, place_option, run_argument
 from detent.adapters.cli.runs.printing import Line, age, moment, put_json, put_lines, say
 from detent.adapters.cli.runs.remote import RemoteHost
-from detent.adapters.cli.runs.stores import run_named
+from detent.adapters.cli.runs.stores import run_named, run_to_end
 from detent.adapters.stories.entries import compact
 from detent.ports.journal import Journal
 from detent.ports.listing import ENDED
@@ -62,9 +62,10 @@ def revoke(
 ) -> None:
     """Take back a confirmation that counts for further calls: they are asked about again.
 
-    NUMBER is that of `detent runs grants`, where there is more than one. Needs --app or --host.
+    NUMBER is that of `detent runs grants`, where there is more than one. Needs --app or --host. The
+    beginning of the run's id is enough at a terminal alone: elsewhere RUN is the whole of it.
     """
-    name = run_named(store, run_id)
+    name = run_to_end(store, run_id)
     found = _grants(store, name, app, by)
     if not found:
         raise ending(_why_none(store, name), REFUSED)

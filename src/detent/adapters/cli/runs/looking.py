@@ -109,11 +109,22 @@ def _row(run: StoredRun, store: Journal) -> list[str]:
     waits = ", ".join(run.pending)
     if run.status == "running" and not is_driven(store, run.run_id):
         engine = engine_that_has(store, run.run_id)  # it may be at work just now: no store knows
-        waits = ", ".join(filter(None, (waits, f"its engine, {engine}" if engine else NOBODY)))
+        whom = f"its engine, {engine}" if engine else _whom(run)
+        waits = ", ".join(filter(None, (waits, whom)))
     if run.wake_at is not None:
         waits = ", ".join(filter(None, (waits, f"until {moment(run.wake_at)}")))
     last = age(run.at)
     return [run.run_id, run.status, run.agent, run.thread_id, last, str(run.length), waits]
+
+
+def _whom(run: StoredRun) -> str:
+    """What a run waits for that nobody drives.
+
+    RULE: a host that lives leaves a run which is to try something again later, as one that has died
+    does: what is listed is the same, and no host goes on with either before that time.
+    """
+    is_paused = run.wake_at is not None and run.wake_at > time.time()
+    return f"its time, or {NOBODY}" if is_paused else NOBODY
 
 
 def _cursor(text: str | None) -> Any:
@@ -160,7 +171,7 @@ def pending(
     _put_pending(found, store, outdated, as_json=as_json)
     for left in [] if as_json else _left_alone(store, ids if run_id else [None], limit):
         way = _way_to_go_on(left) if app is None else runs_command("resume", left.run_id)
-        say(f"Run {left.run_id} asks nothing, and waits for {NOBODY}: {way}")
+        say(f"Run {left.run_id} asks nothing, and waits for {_whom(left)}: {way}")
 
 
 def _left_alone(store: Journal, ids: Sequence[str | None], limit: int) -> list[StoredRun]:

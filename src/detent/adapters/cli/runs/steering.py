@@ -31,7 +31,7 @@ from detent.adapters.cli.runs.options import (
 )
 from detent.adapters.cli.runs.printing import put_json, say
 from detent.adapters.cli.runs.remote import RemoteHost
-from detent.adapters.cli.runs.stores import run_named
+from detent.adapters.cli.runs.stores import run_named, run_to_end
 from detent.adapters.cli.show import Show, put
 from detent.adapters.journals.audited import CHAIN
 from detent.adapters.stories.story import SEALED
@@ -103,8 +103,11 @@ def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) 
 @click.option("--reason", default="cancelled at the command line", show_default=True)
 @json_option
 def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
-    """End a run where it is. Whoever drives it hears of it while they work."""
-    name = run_named(store, run_id)
+    """End a run where it is. Whoever drives it hears of it while they work.
+
+    The beginning of its id is enough at a terminal alone: elsewhere RUN is the whole of it.
+    """
+    name = run_to_end(store, run_id)
     if isinstance(store, RemoteHost):
         store.cancel(name, reason)
         _put_cancelled(name, as_json=as_json)

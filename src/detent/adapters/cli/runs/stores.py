@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -105,6 +106,22 @@ def run_named(store: Journal, beginning: str) -> str:
         raise ending(text, NOT_FOUND)
     names = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
     raise click.UsageError(f"{beginning!r} could be more than one run: {names}")
+
+
+def run_to_end(store: Journal, beginning: str) -> str:
+    """The same, for what ends a run, or takes something from it.
+
+    RULE: only somebody at a terminal names it by a beginning. The run of a program's own id may be
+    gone, or not there yet, and another one begin so: that of order-12 where order-1 is meant.
+
+    Raises:
+        ClickException: there is none, or more than one, or only one that begins so.
+    """
+    name = run_named(store, beginning)
+    if beginning in {name, LAST} or sys.stdin.isatty():
+        return name
+    text = f"there is no run {beginning!r} in {store_text(store)}; did you mean {name!r}? "
+    raise ending(f"{text}The beginning of an id is enough at a terminal alone", NOT_FOUND)
 
 
 def ids_that_begin(store: Journal, beginning: str) -> Iterator[str]:

@@ -125,7 +125,7 @@ class EngineHost(StoredHost):
             await self._connect(driving.leg if self._works else None)
         look = self._way.look if self._works else looks.reached
         sweep = self._reading.sweep(self._clock, self._way.faults)
-        looking = looks.for_ever(look, sweep.look)
+        looking = looks.for_ever(look, sweep.look, self._keeper.writes)
         self._looking = asyncio.create_task(looking, name="detent host")
         ask = self._answer if self._mode == "legs" else self._effects.answer
         fault = EngineUnavailableError.__name__

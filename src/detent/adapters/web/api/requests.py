@@ -10,6 +10,7 @@ from attrs import frozen
 from starlette.requests import Request
 from starlette.responses import Response
 
+from detent.adapters.system.threads_and_loops import NoThreadError
 from detent.adapters.web.people import Person, SignIn, Tokens
 from detent.adapters.web.protection import not_local, other_site
 from detent.adapters.web.rendering import json_response
@@ -68,6 +69,9 @@ def said_in_json(handler: Answer) -> Answer:
             return _error(ApiError(409, "unreadable", str(error)))
         except JournalError as error:
             return _error(ApiError(503, "no_store", str(error)))
+        except NoThreadError:
+            text = "this process is given no further thread: nothing was done, try again later"
+            return _error(ApiError(503, "full", text))
         except ValueError as error:
             return _error(ApiError(422, "invalid", str(error)))
 
