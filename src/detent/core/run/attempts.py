@@ -98,7 +98,8 @@ def refund(slot: Slot, status: Status) -> Slot:
     if slot.suspended is not None:
         return move(slot, status)
     spends = once(slot.spends) if has_been_tried(slot) else NOTHING
-    return Slot(slot.ref, slot.call, status, slot.clearance, spends, slot.was_begun)
+    kept = slot.clearance, spends, slot.was_begun, None, slot.crashes
+    return Slot(slot.ref, slot.call, status, *kept)
 
 
 def begin_anew(slot: Slot, status: Status) -> Slot:
@@ -112,4 +113,4 @@ def begin_anew(slot: Slot, status: Status) -> Slot:
         if isinstance(status, AwaitingDecision):
             status = evolve(status, is_stale=True)
         clear = clear and evolve(clear, is_stale=True)
-    return Slot(slot.ref, slot.call, status, clear, spends, was_begun=True)
+    return Slot(slot.ref, slot.call, status, clear, spends, was_begun=True, crashes=slot.crashes)

@@ -170,7 +170,9 @@ class Slot:
 
     `clearance` is what has let it run, where a policy stands, `spends` what it takes of budgets,
     and `was_begun` that an attempt before may have carried it out. `suspended` is the agent that
-    was at work on it, and goes on once the call, which must be judged again, is let run.
+    was at work on it, and goes on once the call, which must be judged again, is let run. `crashes`
+    is how often its process has ended in the middle of it since an attempt has ended by itself, of
+    a tool that is run again then.
     """
 
     ref: CallRef
@@ -180,6 +182,7 @@ class Slot:
     spends: Amounts = NOTHING
     was_begun: bool = False
     suspended: Delegated | None = None
+    crashes: int = 0
 
 
 def move(slot: Slot, status: Status) -> Slot:
@@ -187,7 +190,8 @@ def move(slot: Slot, status: Status) -> Slot:
     waits = slot.suspended
     if waits is not None and type(status) not in OPEN:
         waits = None
-    return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends, slot.was_begun, waits)
+    kept = slot.clearance, slot.spends, slot.was_begun, waits, slot.crashes
+    return Slot(slot.ref, slot.call, status, *kept)
 
 
 def agent_at(slot: Slot) -> Delegated | None:
