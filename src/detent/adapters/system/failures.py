@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -46,7 +46,7 @@ async def outcome_of(work: Awaitable[T]) -> T | BaseException:
 
 
 @contextmanager
-def failing_silently() -> Iterator[None]:
+def failing_silently() -> Generator[None]:
     """Have what fails inside be told to nobody: the first failure is on its way to them."""
     try:
         yield
