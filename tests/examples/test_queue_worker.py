@@ -90,7 +90,7 @@ def test_a_worker_is_killed_and_each_ticket_is_on_the_board_once(
 def test_what_was_under_way_is_looked_up(tmp_path: Path) -> None:
     """The process ends behind the board's line: it is not written a second time."""
 
-    class PowerCut(BaseException):
+    class PowerCut(KeyboardInterrupt):
         pass
 
     class Failing(triage.Board):  # type: ignore[misc,name-defined]  # of a module that is loaded here

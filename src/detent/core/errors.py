@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+STOPS = (KeyboardInterrupt, GeneratorExit)
+"""What stops a program, or a generator, and says nothing of the code in which it is raised.
+
+RULE: whatever else the code of users raises is a failure of that code, as an `Exception` of it is:
+`SystemExit`, or what a library in another language raises where it panics, too. Else a run would be
+tried again without an end, and nobody would be told.
+"""
+
+
+def require_failure(error: BaseException) -> None:
+    """Raise again what code of users has raised, unless it is a failure of theirs."""
+    if isinstance(error, STOPS):
+        raise error
+
 
 class DetentError(Exception):
     """Base of every error that Detent raises itself."""

@@ -79,7 +79,7 @@ def run(request: pytest.FixtureRequest) -> Runner:
     return runner
 
 
-class Killed(BaseException):
+class Killed(KeyboardInterrupt):
     """The process has ended."""
 
 

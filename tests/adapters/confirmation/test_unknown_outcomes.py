@@ -59,7 +59,7 @@ PEOPLE = {
 }
 
 
-class PowerCutError(BaseException):
+class PowerCutError(KeyboardInterrupt):
     """What no tool survives."""
 
 

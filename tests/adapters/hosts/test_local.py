@@ -17,6 +17,7 @@ from attrs import evolve
 from detent import (
     Agent,
     ChatMessage,
+    Limits,
     Retries,
     ScriptedChatGenerator,
     StreamingChunk,
@@ -477,6 +478,110 @@ def test_a_run_that_cannot_go_on_is_tried_later_and_later() -> None:
             clock.advance(2.01)
             assert (await host.result("r", 10)).text == "done"
             await settled(lambda: not host.health().faults)
+
+    asyncio.run(main())
+
+
+class PanicError(BaseException):
+    """As a library raises that is written in Rust."""
+
+
+@pytest.mark.parametrize(
+    "error", [PanicError(), SystemExit(3), asyncio.CancelledError(), GeneratorExit()], ids=repr
+)
+def test_whatever_a_leg_raises_its_run_is_tried_later(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is among the faults, the log says it, and the host lives on."""
+    asked = list[ChatReply]()
+
+    def price(reply: ChatReply) -> float:
+        asked.append(reply)
+        if len(asked) < 3:
+            raise error
+        return 0.0
+
+    async def main() -> None:
+        clock = ManualClock(1e9)
+        script = ScriptedChatGenerator("done", "done", "done")
+        agents = {
+            "dear": Agent(
+                chat_generator=script, limits=Limits(max_cost=1.0, price=price), clock=clock
+            ),
+            "echo": host_agents()["echo"],
+        }
+        async with LocalHost(agents, MemoryJournal(), clock=clock, look_s=0.01) as host:
+            await host.start("dear", "go", run_id="r")
+            await settled(lambda: bool(host.health().faults))
+            assert host.health().faults == {"r": type(error).__name__}
+            await host.start("echo", "a", run_id="other")
+            assert (await host.result("other", 10)).text == "a (1)"
+            assert len(asked) == 1
+            clock.advance(1.01)
+            await settled(lambda: len(asked) == 2)
+            clock.advance(2.01)
+            assert (await host.result("r", 10)).text == "done"
+            await settled(lambda: not host.health().faults)
+
+    asyncio.run(main())
+    assert "run r could not go on, for the 2. time" in caplog.text
+
+
+@pytest.mark.parametrize("error", [PanicError(), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("is_async", [False, True], ids=["blocking", "coroutine"])
+def test_a_model_that_raises_fails_its_run_and_ends_no_worker(
+    error: BaseException, *, is_async: bool
+) -> None:
+    """It is asked once."""
+
+    class Raising:
+        def run(self, messages: object, **options: object) -> Any:
+            raise error
+
+    class RaisingAsync:
+        async def run_async(self, messages: object, **options: object) -> Any:
+            raise error
+
+    async def main() -> None:
+        agent: Agent[Any] = Agent(chat_generator=RaisingAsync() if is_async else Raising())
+        async with LocalHost({"it": agent}, MemoryJournal(), look_s=0.01) as host:
+            await host.start("it", "go", run_id="r")
+            with pytest.raises(ChatGeneratorError) as caught:
+                await host.result("r", 10)
+            assert caught.value.failure.cause == "bug"
+            assert host.health().faults == {}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("error", [PanicError(), SystemExit(3)], ids=repr)
+def test_a_look_goes_on_whatever_it_meets(error: BaseException) -> None:
+    """What keys raise is a fault of the run, and what a store raises a look that has failed."""
+
+    class Store(MemoryJournal):
+        looks = 0
+
+        def runs(self, *given: Any, **named: Any) -> Any:
+            self.looks += 1
+            if self.looks == 2:
+                raise error
+            return super().runs(*given, **named)
+
+    def key_of(run: StoredRun) -> str:
+        if run.run_id == "bad":
+            raise error
+        return "one"
+
+    async def main() -> None:
+        agents, journal = {"echo": host_agents()["echo"]}, Store()
+        for run_id in ("bad", "good"):
+            agent = agents["echo"].evolve(journal=journal, name="echo")
+            await agent.begin("a", run_id=run_id).leave_async()
+        async with LocalHost(agents, journal, key_of=key_of, look_s=0.01) as host:
+            assert (await host.result("good", 10)).text == "a (1)"
+            looks = journal.looks
+            await settled(lambda: journal.looks > looks + 3)
+            assert "has no key for run 'bad'" in host.health().faults["bad"]
 
     asyncio.run(main())
 

@@ -19,6 +19,7 @@ from detent.core.machine.recovery import rebind, without_clearances
 from detent.core.run.effects import Reconcile
 from detent.core.run.events import ModelFailed, Resumed, ToolLost, ToolNeverRan
 from detent.core.run.run import AwaitingPolicy, Ready, with_slots
+from detent.core.storage.snapshot import run_of, snapshot_from, snapshot_of
 from detent.core.tools.result import ToolFault
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import by_name
@@ -56,10 +57,10 @@ FIRST = CallRef(1, 0)
 
 
 def in_flight(
-    on_unknown: Literal["ask", "rerun", "fail"] | Callable[..., Any],
+    on_unknown: Literal["ask", "rerun", "fail"] | Callable[..., Any], retries: int = 0
 ) -> tuple[AgentSpec[State], Run[State]]:
     """A run of two calls: one was begun, the other has its result."""
-    tool = Tool("pay", "", {"type": "object"}, print, on_unknown=on_unknown)
+    tool = Tool("pay", "", {"type": "object"}, print, on_unknown=on_unknown, retries=retries)
     spec = AgentSpec(State({}), by_name([tool]))
     run = start(spec, [ChatMessage.from_user("hello")], run_id="r")
     calls = [ToolCall("pay", id="a"), ToolCall("pay", id="b")]
@@ -83,6 +84,68 @@ def test_an_idempotent_call_is_run_again_with_the_same_key() -> None:
     assert isinstance(again, RunTool)
     assert isinstance(before, RunTool)
     assert again.idempotency_key == before.idempotency_key
+
+
+def begun(spec: AgentSpec[State], run: Run[State]) -> tuple[Run[State], RunTool]:
+    """The run once its tool is begun again."""
+    (effect,) = due(spec, run)
+    assert isinstance(effect, RunTool)
+    return step(spec, run, ToolStarted(effect.ref, effect.attempt)), effect
+
+
+def crashed(spec: AgentSpec[State], run: Run[State], times: int) -> Run[State]:
+    """The run after so many processes that ended in the middle of its tool."""
+    for process in range(times):
+        if process:
+            run, _ = begun(spec, run)
+        run = through_a_store(spec, step(spec, run, Resumed(f"p{process}")))
+    return run
+
+
+def through_a_store(spec: AgentSpec[State], run: Run[State]) -> Run[State]:
+    """The same run, once it has been a snapshot."""
+    read = run_of(spec, snapshot_from(snapshot_of(spec, run, at=1.0).to_json()))
+    assert read == run
+    return read
+
+
+@pytest.mark.parametrize(("retries", "most"), [(0, 3), (2, 3), (5, 5)])
+def test_a_call_that_ends_its_process_is_begun_a_bounded_number_of_times(
+    retries: int, most: int
+) -> None:
+    """Then a human is asked, and told how often: also after each further one."""
+    spec, run = in_flight("rerun", retries)
+    run, _ = begun(spec, crashed(spec, run, most - 1))
+    asked = through_a_store(spec, step(spec, run, Resumed("last")))
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+    assert f"in the middle of it, {most} times in a row" in question.reason
+    assert step(spec, asked, Resumed("later")).slots[0].crashes == most
+
+    confirmed = HumanDecided(FIRST, question.digest, Confirmed())
+    run, _ = begun(spec, step(spec, asked, confirmed))
+    (again,) = due(spec, step(spec, run, Resumed("once more")))
+    assert isinstance(again, AskHuman)
+    assert f"{most + 1} times in a row" in again.reason
+
+
+def test_an_attempt_that_ends_by_itself_ends_the_row_of_crashes() -> None:
+    """It fails and is tried again: it does not end its process each time."""
+    spec, run = in_flight("rerun", 1)
+    run, effect = begun(spec, crashed(spec, run, 2))
+    fault = ToolFault("raised", "away", retryable=True)
+    run = step(spec, run, ToolRaised(FIRST, effect.attempt, fault))
+    run, _ = begun(spec, run)
+    assert isinstance(due(spec, crashed(spec, run, 2))[0], RunTool)
+    assert isinstance(due(spec, crashed(spec, run, 3))[0], AskHuman)
+
+
+def test_no_other_tool_counts_crashes() -> None:
+    """Somebody is asked, or looks it up, after each."""
+    for how in ("ask", "fail"):
+        spec, run = in_flight(how)  # type: ignore[arg-type]  # a text of those that there are
+        resumed = step(spec, run, Resumed("b"))
+        assert all(not slot.crashes for slot in resumed.slots)
 
 
 def test_a_human_is_asked_anew_after_each_crash() -> None:

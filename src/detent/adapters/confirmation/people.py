@@ -12,7 +12,9 @@ from attrs.validators import instance_of
 from detent.adapters.confirmation.described import Classes
 from detent.adapters.confirmation.policies import Judgement, Rule, policy_from
 from detent.adapters.confirmation.strictness import PolicyFailedError, question_of
+from detent.adapters.system.failures import is_stop
 from detent.core.chat.messages import ToolCall
+from detent.core.errors import require_failure
 from detent.core.run.approval import ANYBODY, Allow, Approvers, Ask, Verdict
 from detent.core.run.run import Run
 from detent.core.tools.tool import Tool
@@ -40,14 +42,17 @@ class WithApprovers(Rule):
         """Ask it."""
         try:
             verdict = policy_from(self.policy)(call, tool, run)
-        except Exception as error:
+        except BaseException as error:
+            require_failure(error)
             raise self._failed(error) from error
         return self._awaited(verdict) if isawaitable(verdict) else self._asking(verdict)
 
     async def _awaited(self, verdict: Awaitable[Verdict]) -> Verdict:
         try:
             return self._asking(await verdict)
-        except Exception as error:
+        except BaseException as error:
+            if is_stop(error):
+                raise
             raise self._failed(error) from error
 
     @classmethod
@@ -66,7 +71,7 @@ class WithApprovers(Rule):
             return evolve(verdict, approvers=verdict.approvers & self.approvers)
         return verdict
 
-    def _failed(self, error: Exception) -> PolicyFailedError:
+    def _failed(self, error: BaseException) -> PolicyFailedError:
         question = question_of(error)
         return PolicyFailedError(evolve(question, approvers=question.approvers & self.approvers))
 

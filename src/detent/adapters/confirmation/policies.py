@@ -16,7 +16,9 @@ from attrs.validators import min_len
 
 from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.strictness import PolicyFailedError, question_of, stricter
+from detent.adapters.system.failures import outcome_of
 from detent.core.chat.messages import ToolCall
+from detent.core.errors import require_failure
 from detent.core.run.approval import (
     ALL_ANSWERS,
     ANYBODY,
@@ -305,7 +307,8 @@ def _answer(policy: object, *call_tool_and_run: Any) -> object:
     """What a policy says, or how it has failed."""
     try:
         return policy_from(policy)(*call_tool_and_run)
-    except Exception as error:  # noqa: BLE001 - raised when all have been heard
+    except BaseException as error:  # noqa: BLE001 - raised when all have been heard
+        require_failure(error)
         return error
 
 
@@ -314,12 +317,9 @@ async def _awaited_together(
     combine: Callable[[list[Verdict]], Verdict],
     put: Callable[[Ask], Ask],
 ) -> Verdict:
-    results: list[object] = []
-    for answer in answers:
-        try:
-            results.append(await answer if isawaitable(answer) else answer)
-        except Exception as error:  # noqa: BLE001 - as above
-            results.append(error)
+    results: list[object] = [
+        await outcome_of(answer) if isawaitable(answer) else answer for answer in answers
+    ]
     return _combined(results, combine, put)
 
 
@@ -330,8 +330,8 @@ def _combined(
 ) -> Verdict:
     """RULE: what one denies is denied, and what one asks is asked, also where another one fails."""
     results = [_checked(answer) for answer in answers]
-    failures = [result for result in results if isinstance(result, Exception)]
-    verdicts = [result for result in results if not isinstance(result, Exception)]
+    failures = [result for result in results if isinstance(result, BaseException)]
+    verdicts = [result for result in results if not isinstance(result, BaseException)]
     if failures and not any(isinstance(verdict, Deny) for verdict in verdicts):
         asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
         questions = [*asks, *map(question_of, failures)]
@@ -354,8 +354,8 @@ def _spent_by(verdicts: Iterable[Verdict]) -> Amounts:
     return largest(one.spends for one in verdicts if not isinstance(one, Deny))
 
 
-def _checked(answer: object) -> Verdict | Exception:
-    if isinstance(answer, Allow | Ask | Deny | Exception):
+def _checked(answer: object) -> Verdict | BaseException:
+    if isinstance(answer, Allow | Ask | Deny | BaseException):
         return answer
     # Not taken for a no: `Not` would make of it that the call may run.
     return TypeError(f"a policy said {answer!r:.100}, which is no verdict")

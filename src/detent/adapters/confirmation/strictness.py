@@ -24,7 +24,7 @@ class PolicyFailedError(DetentError, RuntimeError):
         self.question = question
 
 
-def question_of(error: Exception) -> Ask:
+def question_of(error: BaseException) -> Ask:
     """What a human is asked where a policy has failed."""
     if isinstance(error, PolicyFailedError):
         return error.question

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic, NoReturn, TypeAlias
+from typing import Any, Generic, NoReturn, TypeAlias, cast
 
 from attrs import define, field
 
 from detent.adapters.drivers.session import Halt, Landed, Session
 from detent.adapters.drivers.shared_run import NEWS, News
 from detent.adapters.drivers.steps import NO_STEPS, in_event_loop
+from detent.adapters.system.failures import failing_silently, is_stop, outcome_of
 from detent.adapters.system.hearing import Listen, tell_loop
 from detent.core.run.effects import Effect, RunTool
 from detent.core.run.events import Event
@@ -58,8 +59,9 @@ async def drive_async(
                 await in_event_loop(session.settle_steps())
                 return session.close()
             await desk.tend(fresh)
-    except Exception:
-        await asyncio.gather(*_working_on(session.running(), flights), return_exceptions=True)
+    except BaseException as error:
+        working = [] if is_stop(error) else _working_on(session.running(), flights)
+        await asyncio.gather(*working, return_exceptions=True)
         raise
     finally:
         if ear is not None:
@@ -97,7 +99,7 @@ class _Desk(Generic[S]):
     flights: dict[Flight, Effect] = field(factory=dict)
     _away: Effect | None = None
     _own: _Own | None = None
-    _beside: asyncio.Task[None] | None = None
+    _beside: asyncio.Task[BaseException | None] | None = None
 
     def told(self) -> None:
         """Others have written to the run."""
@@ -111,7 +113,7 @@ class _Desk(Generic[S]):
         own.driver = self.task
         own.add_done_callback(self.mail.put_nowait)
         self.flights[own] = away
-        self._beside = asyncio.create_task(self._tend_until(own))
+        self._beside = asyncio.create_task(outcome_of(self._tend_until(own)))
 
     async def perform(self, effect: Effect) -> None:
         """Perform an effect in this task, and hear what came of it."""
@@ -121,12 +123,10 @@ class _Desk(Generic[S]):
             self._have_tended(effect)
         try:
             came = await self.pay(effect)
-        except Exception as error:  # noqa: BLE001 - the session raises it
-            came = error
         except BaseException as error:
-            if self._own is None:
+            if self._own is None and is_stop(error):
                 raise
-            came = error
+            came = error  # the session raises it
         finally:
             self._away = None
         if self._own is not None:
@@ -151,7 +151,8 @@ class _Desk(Generic[S]):
                 await asyncio.wait([beside])
         if own.is_dropped:
             own.driver.uncancel()
-        beside.result()
+        if isinstance(beside.result(), BaseException):
+            raise cast(BaseException, beside.result())
 
     async def _tend_until(self, own: _Own) -> None:
         fresh: list[Effect] = []
@@ -195,9 +196,9 @@ async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
         came = [
             item for flight in list(flights) if flight.done() for item in _came(flight, flights)
         ]
-        with suppress(Exception):  # the first one is on its way
+        with failing_silently():
             await in_event_loop(session.hear_steps(came))
-        with suppress(Exception):  # as above
+        with failing_silently():
             await in_event_loop(session.settle_steps())
 
 
@@ -215,17 +216,10 @@ def _cancel(flights: Iterable[Flight]) -> None:
 def _begun(pay: PayAsync, effects: Iterable[Effect], mail: AsyncInbox) -> dict[Flight, Effect]:
     flights: dict[Flight, Effect] = {}
     for effect in effects:
-        flight: Flight = asyncio.create_task(_performed(pay, effect))
+        flight: Flight = asyncio.create_task(outcome_of(pay(effect)))
         flight.add_done_callback(mail.put_nowait)
         flights[flight] = effect
     return flights
-
-
-async def _performed(pay: PayAsync, effect: Effect) -> Event | BaseException | None:
-    try:
-        return await pay(effect)
-    except Exception as error:  # noqa: BLE001 - the driver raises it again
-        return error
 
 
 def _working_on(effects: Iterable[Effect], flights: dict[Flight, Effect]) -> list[Flight]:

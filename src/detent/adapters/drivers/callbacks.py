@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
+from detent.adapters.system.failures import is_stop, outcome_of
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.messages import ToolCallResult
 from detent.core.machine.turns import answer
@@ -33,7 +34,7 @@ class CallbackDispatcher:
         self._callback = callback
         self._last: asyncio.Task[None] | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     def __call__(self, chunk: StreamingChunk) -> None:
         """Tell one piece. Never raises."""
@@ -43,7 +44,9 @@ class CallbackDispatcher:
             later = self._callback(chunk)
             if later is not None and isawaitable(later):
                 self._await(later)
-        except Exception as error:  # noqa: BLE001 - the listener's, which is none of the run's
+        except BaseException as error:
+            if is_stop(error):
+                raise
             self.error = error
 
     def marked(self, name: str) -> StreamingCallback:
@@ -66,10 +69,9 @@ class CallbackDispatcher:
     async def _after(self, before: asyncio.Task[None] | None, later: Awaitable[object]) -> None:
         if before is not None:
             await before
-        try:
-            await later
-        except Exception as error:  # noqa: BLE001 - as above
-            self.error = self.error or error
+        came = await outcome_of(later)
+        if isinstance(came, BaseException):
+            self.error = self.error or came
 
 
 PieceListener: TypeAlias = Callable[[EffectKey, StreamingChunk], object]

@@ -12,7 +12,9 @@ from typing import Any
 from attrs import evolve
 
 from detent.adapters.confirmation.strictness import question_of
+from detent.adapters.system.failures import is_stop
 from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.core.errors import require_failure
 from detent.core.run.approval import Allow, Ask, Deny, Verdict
 from detent.core.run.effects import Judge
 from detent.core.run.events import Judged
@@ -29,7 +31,8 @@ def judge(effect: Judge) -> Judged | Coroutine[Any, Any, Judged]:
     """
     try:
         verdict = effect.policy(effect.call, effect.tool, effect.run)
-    except Exception as error:  # noqa: BLE001 - it is in the question that a human is asked
+    except BaseException as error:  # noqa: BLE001 - it is in the question that a human is asked
+        require_failure(error)
         return _failed(effect, error)
     return _awaited(effect, verdict) if isawaitable(verdict) else _judged(effect, verdict)
 
@@ -70,7 +73,9 @@ def _drop(said: Judged | Coroutine[Any, Any, Judged]) -> None:
 async def _awaited(effect: Judge, verdict: Awaitable[Verdict]) -> Judged:
     try:
         said: partial[Judged] = partial(_judged, effect, await verdict)
-    except Exception as error:  # noqa: BLE001 - it is in the question that a human is asked
+    except BaseException as error:
+        if is_stop(error):
+            raise
         said = partial(_failed, effect, error)
     # to look for secrets takes as long as the policy's text, and theirs, are
     return await in_a_thread(said) if effect.tool.masked else said()
@@ -86,5 +91,5 @@ def _judged(effect: Judge, verdict: object) -> Judged:
     return Judged(effect.ref, verdict, binding=effect.binding)
 
 
-def _failed(effect: Judge, error: Exception) -> Judged:
+def _failed(effect: Judge, error: BaseException) -> Judged:
     return _judged(effect, question_of(error))

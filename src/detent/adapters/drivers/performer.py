@@ -25,12 +25,14 @@ from detent.adapters.drivers.judging import judge, judge_async
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
+from detent.adapters.system.failures import is_stop
 from detent.adapters.system.threads_and_loops import (
     await_in_background,
     in_a_thread,
     in_background,
 )
 from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.core.errors import require_failure
 from detent.core.run.approval import Ask
 from detent.core.run.effects import (
     AskHuman,
@@ -184,7 +186,8 @@ class EffectPerformer:
             stop.then(pieces.end)
         try:
             reply = self._answer(effect, pieces, stop)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - becomes an event
+        except BaseException as error:  # noqa: BLE001 - becomes an event
+            require_failure(error)
             return self._unanswered(effect, error, pieces)
         finally:
             if pieces is not None:
@@ -199,8 +202,8 @@ class EffectPerformer:
                 reply = require_reply(await self._asked(effect, pieces), self.chat)
             else:
                 reply = await self._answer_in_a_thread(effect, pieces)
-        except (Exception, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+        except BaseException as error:
+            if is_stop(error):
                 raise
             return self._unanswered(effect, error, pieces)
         finally:
@@ -280,7 +283,8 @@ class EffectPerformer:
             with stop:
                 value = self._execute(effect.tool, invocation.arguments(), stop)
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
-        except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
+        except BaseException as error:  # noqa: BLE001 - an event
+            require_failure(error)
             return self._raised(effect, invocation.fault(error))
         finally:
             invocation.end()
@@ -310,11 +314,11 @@ class EffectPerformer:
             make = partial(invocation.result, value)
             result = await in_a_thread(make) if effect.tool.masked else make()
             return ToolReturned(effect.ref, effect.attempt, result)
-        except (Exception, asyncio.CancelledError, SystemExit) as error:
+        except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
                 stop.set()  # a thread may go on with it
-                if _is_cancelled():
-                    raise
+            if is_stop(error):
+                raise
             # In a thread: to take secrets out of a long text must not stop all that runs beside.
             return self._raised(effect, await in_a_thread(partial(invocation.fault, error)))
         finally:
@@ -357,7 +361,8 @@ def _reconciled(effect: Reconcile, clock: Clock) -> Event:
         found = _lookup(effect)()
         found = in_background(found).result() if isawaitable(found) else found
         return _found(effect, found, clock)
-    except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
+    except BaseException as error:  # noqa: BLE001 - an event
+        require_failure(error)
         return _not_found(effect, error)
 
 
@@ -365,8 +370,8 @@ async def _reconciled_async(effect: Reconcile, clock: Clock) -> Event:
     try:
         found = await in_a_thread(_lookup(effect))
         return _found(effect, await found if isawaitable(found) else found, clock)
-    except (Exception, asyncio.CancelledError, SystemExit) as error:
-        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+    except BaseException as error:
+        if is_stop(error):
             raise
         return await in_a_thread(partial(_not_found, effect, error))
 
@@ -385,12 +390,6 @@ def _found(effect: Reconcile, value: object, clock: Clock) -> Event:
 def _not_found(effect: Reconcile, error: BaseException) -> Event:
     """A lookup that fails, or finds what is no result, says nothing: the run asks a human."""
     return ToolRaised(effect.ref, effect.attempt, _invocation(effect).unknown(error))
-
-
-def _is_cancelled() -> bool:
-    """Whether somebody cancelled this task: a tool's own CancelledError is a failure."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _failure(error: BaseException) -> ModelFailure:

@@ -39,7 +39,7 @@ from detent.core.control.holds import describe_effects, place_of
 from detent.core.control.rebase import Folded, is_from_others
 from detent.core.errors import StoredDataError
 from detent.core.run.effects import Effect
-from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
+from detent.core.run.events import Event, HappenedInside, ModelReplied, ToolReturned, ToolStarted
 from detent.core.run.run import Run, Thinking
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
@@ -74,8 +74,6 @@ CHARACTERS = 128
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
 """How long after the first try the next one is; each pause is twice as long as the one before, up
 to a longest one: what a tool has brought is too dear to wait for a single late try."""
-MAY_CALL = frozenset({ModelReplied, HappenedInside})
-"""Events that may bring calls along."""
 BEGIN_NO_WAIT = frozenset({ModelReplied, ToolStarted, ToolReturned})
 """Events with which no wait begins: most turns have no others, and need not be looked at."""
 
@@ -171,7 +169,7 @@ class Recorder:
         for event, after in happened:
             kind = type(event)
             data = data_of(event, kind, self._spec)
-            if kind in MAY_CALL and (faults := reply_faults(event, after)):
+            if kind in {ModelReplied, HappenedInside} and (faults := reply_faults(event, after)):
                 data["faults"] = faults
             new.append((kind.__name__, data))
             if kind is not ToolStarted:  # of a start, only one thing can come

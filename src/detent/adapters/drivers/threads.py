@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Event as Flag
@@ -16,8 +15,10 @@ from attrs import define, field
 from detent.adapters.drivers.company.forks import ForkedRunError
 from detent.adapters.drivers.session import Halt, Landed, Session
 from detent.adapters.drivers.shared_run import NEWS, News
+from detent.adapters.system.failures import failing_silently
 from detent.adapters.system.hearing import Listen
 from detent.adapters.system.threads_and_loops import run_in_a_thread
+from detent.core.errors import STOPS
 from detent.core.run.effects import AskHuman, Effect
 from detent.core.run.events import Event
 from detent.core.run.run import Run
@@ -59,9 +60,9 @@ def drive(
                 session.hear(_arrived(mail, mail.get()))
             else:
                 return session.close()
-    except Exception:
-        while session.running():
-            with suppress(Exception):  # the first one is on its way
+    except BaseException as error:
+        while session.running() and not isinstance(error, STOPS):
+            with failing_silently():
                 session.hear([mail.get()])
         raise
     finally:

@@ -17,6 +17,7 @@ from detent.adapters.hosts.legs import AnyHandle, Legs, drive, halt, leave, tell
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.places import Group, Places
 from detent.adapters.hosts.reading import Reading
+from detent.adapters.system.failures import is_cancelled, is_stop
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.run.events import Event
 from detent.ports.claims import RunBusyError, RunOfEngineError
@@ -107,7 +108,9 @@ class Driving:
         try:
             group = run.agent, self._key_of(run)
             hash(group)
-        except Exception as error:
+        except BaseException as error:
+            if is_stop(error):
+                raise
             text = f"key_of of this host has no key for run {run.run_id!r}: {error!r:.200}"
             raise ValueError(text) from error
         return group
@@ -173,9 +176,12 @@ class Driving:
             self.faults.drop(run_id)  # somebody else has it
             if isinstance(error, RunBusyError) and leg.when_busy is not None:
                 leg.when_busy()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the run is tried again
-            self.faults.add(run_id, type(error).__name__)
-            LOGGER.debug("run %s could not go on", run_id, exc_info=error)
+        except BaseException as error:
+            if not is_cancelled(error):  # whatever it is, the run is tried again
+                self.faults.add(run_id, type(error).__name__)
+                LOGGER.debug("run %s could not go on", run_id, exc_info=error)
+            if is_stop(error):
+                raise
         finally:
             del self._here[run_id], self._tasks[run_id]
             self._release(leg.group)

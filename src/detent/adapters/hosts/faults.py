@@ -55,6 +55,15 @@ class Faults:
         )
         return fault.until
 
+    def note(self, run_id: str, text: str) -> None:
+        """A run could not go on, and somebody else has it tried again."""
+        self._faults.setdefault(run_id, _Fault(text)).text = text
+
+    def succeed(self, run_id: str) -> None:
+        """What was to be tried again here has succeeded. What is noted stays."""
+        if (fault := self._faults.get(run_id)) is not None and fault.times:
+            self.drop(run_id)
+
     def drop(self, run_id: str) -> None:
         """A run has gone on, or is somebody else's."""
         self._faults.pop(run_id, None)

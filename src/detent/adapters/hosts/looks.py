@@ -11,6 +11,7 @@ from functools import partial
 from detent.adapters.drivers.company.writes import Writes
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.reading import asked
+from detent.adapters.system.failures import is_stop
 from detent.adapters.telemetry.logs import LOGGER
 from detent.ports.clock import Clock
 from detent.ports.listing import StoredRun
@@ -68,8 +69,10 @@ class Looks:
                 self._is_writable = not writes.have_failed or await _have_succeeded(writes)
                 await look()
                 await asked(also)
-            except Exception as error:  # noqa: BLE001 - a store that is away comes back
-                name = type(error).__name__
+            except BaseException as error:
+                if is_stop(error):
+                    raise
+                name = type(error).__name__  # a store that is away comes back
                 LOGGER.warning("the store of the runs could not be looked at: %s", name)
             pause_s = min(self._look_s, max(SHORTEST_S, self._finder.next_at - self._clock.now()))
             with suppress(TimeoutError):

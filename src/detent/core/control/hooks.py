@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 
 from attrs import Attribute, evolve, field, frozen
 
-from detent.core.errors import DetentError
+from detent.core.errors import DetentError, require_failure
 from detent.core.run.effects import AskModel, Effect, RunTool
 from detent.core.run.events import (
     AnswerRejected,
@@ -189,7 +189,8 @@ def _rewrite(effect: Any, new: RunTool, run: Run[Any]) -> RunTool | CallRewritte
 def _call(hook: Hook, *arguments: object) -> object:
     try:
         return hook.function(*arguments)
-    except Exception as error:
+    except BaseException as error:
+        require_failure(error)
         raise HookError(f"{_name(hook)} raised {type(error).__name__}: {error}") from error
 
 

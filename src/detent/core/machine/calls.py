@@ -249,7 +249,7 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Slot:
     pause_s, attempt = retries.pause_s(event.attempt, event.chance), event.attempt + 1
     until = end_of(event.at, pause_s or None)
     status = Ready(attempt) if until is None else BackingOff(attempt, until)
-    return begin_anew(slot, status)
+    return attrs.evolve(begin_anew(slot, status), crashes=0)  # it has ended by itself
 
 
 def give_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from detent.core.errors import DetentError, OutputError
+from detent.core.errors import DetentError, OutputError, require_failure
 from detent.core.machine.calls import give_up
 from detent.core.machine.run_secrets import displayed, secrets_of_run
 from detent.core.machine.turns import cut_short, output_of, settle
@@ -123,7 +123,8 @@ def call_status(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]
         return Succeeded(displayed(result, secrets_of_run(agent, inner)))
     except NoAnswerError as error:
         return Faulted(ToolFault("no_answer", wording.agent_without_answer(name, str(error))))
-    except Exception as error:  # noqa: BLE001 - handlers of users' raise what they like
+    except BaseException as error:  # noqa: BLE001 - handlers of users' raise what they like
+        require_failure(error)
         return Faulted(invocation.fault(error))
 
 

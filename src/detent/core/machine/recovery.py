@@ -54,6 +54,8 @@ Change: TypeAlias = Callable[[AgentSpec[Any], Run[Any], Slot], Slot]
 """What becomes of a call of an agent's run."""
 Cause: TypeAlias = tuple[str, str]
 """Why nobody knows what a call has done: for the digest of the question, and in words."""
+CRASHES = 3
+"""So often at least a tool is begun that ends its process, before a human is asked."""
 NOT_BEGUN, AT_WORK = AwaitingPolicy | Ready | BackingOff, Running | Unknown
 
 
@@ -116,8 +118,10 @@ def _recover(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) ->
 def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
     match slot.status:
         case Running(attempt):
-            cause = event.by, wording.PROCESS_ENDED
-            return _resolve_unknown(spec, run, slot, _again(slot, attempt), event.at, cause)
+            slot, again = _crashed(spec, slot), _again(slot, attempt)
+            again = None if slot.crashes >= _crashes_max(spec, slot) else again
+            cause = event.by, wording.process_ended(slot.crashes)
+            return _resolve_unknown(spec, run, slot, again, event.at, cause)
         case BackingOff(attempt, until):
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
@@ -127,6 +131,21 @@ def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed
             return suspend(slot) if is_past(slot.clearance.expires_at, event.at) else slot
         case _:
             return slot
+
+
+def _crashed(spec: AgentSpec[Any], slot: Slot) -> Slot:
+    """The slot of a call in the middle of which its process has ended.
+
+    RULE: it is counted where nobody else than the run says whether it is begun again. A call that
+    ends each process that begins it would end them all, one after the other.
+    """
+    is_begun_again = spec.tools[slot.call.tool_name].on_unknown == "rerun"
+    return evolve(slot, crashes=slot.crashes + 1) if is_begun_again else slot
+
+
+def _crashes_max(spec: AgentSpec[Any], slot: Slot) -> int:
+    """After so many crashes in a row a human is asked about a call."""
+    return max(CRASHES, spec.tools[slot.call.tool_name].retries.times)
 
 
 def _pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resumed) -> Pausing:

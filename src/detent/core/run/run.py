@@ -170,8 +170,10 @@ class Slot:
 
     `clearance` is what has let it run, where a policy stands, `spends` what it takes of budgets,
     and `was_begun` that an attempt before may have carried it out. `suspended` is the agent that
-    was at work on it, and goes on once the call, which must be judged again, is let run. `key` is
-    the one by which the world knows it, where it has begun in a run of which this is a copy.
+    was at work on it, and goes on once the call, which must be judged again, is let run. `crashes`
+    is how often its process has ended in the middle of it since an attempt has ended by itself, of
+    a tool that is run again then. `key` is the one by which the world knows it, where it has begun
+    in a run of which this is a copy.
     """
 
     ref: CallRef
@@ -181,6 +183,7 @@ class Slot:
     spends: Amounts = field(default=NOTHING, repr=False)
     was_begun: bool = False
     suspended: Delegated | None = None
+    crashes: int = 0
     key: str = ""
 
 
@@ -189,7 +192,7 @@ def move(slot: Slot, status: Status) -> Slot:
     waits = slot.suspended
     if waits is not None and type(status) not in OPEN:
         waits = None
-    more = slot.spends, slot.was_begun, waits, slot.key
+    more = slot.spends, slot.was_begun, waits, slot.crashes, slot.key
     return Slot(slot.ref, slot.call, status, slot.clearance, *more)
 
 

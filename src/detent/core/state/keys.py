@@ -8,7 +8,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from attrs import evolve, field, frozen
 
-from detent.core.errors import StateError, StateTypeError
+from detent.core.errors import StateError, StateTypeError, require_failure
 from detent.core.schema.type_checks import (
     LISTS,
     Check,
@@ -169,7 +169,8 @@ class Key(Generic[T, U]):
         try:
             look = read_copy if _is_shipped(handle) else read  # ours take lists as they are shared
             result = handle(None if current is UNSET else look(current), look(items))
-        except Exception as error:
+        except BaseException as error:
+            require_failure(error)
             raise StateError(
                 f"the handler {name_of(handle)} of state key {self.name!r} raised "
                 f"{type(error).__name__}: {error}"

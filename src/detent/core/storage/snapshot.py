@@ -308,7 +308,7 @@ def _counts(run: Run[Any]) -> Iterator[float | Fraction]:
     yield from run.spent.values()
     yield getattr(run.phase, "attempt", 0)
     for slot in run.slots:
-        yield from (getattr(slot.status, "attempt", 0), *slot.spends.values())
+        yield from (getattr(slot.status, "attempt", 0), slot.crashes, *slot.spends.values())
 
 
 def overrulings(run: Run[Any], later: Run[Any]) -> list[str]:

@@ -54,8 +54,9 @@ NEVER_RAN = NeverRan()
 OnUnknown: TypeAlias = Literal["ask", "rerun", "fail"] | Callable[..., Any]
 """What happens to a call that was begun, and whose process ended before it was known how it went.
 
-"ask": a human decides. "rerun": it is run again, because that does no harm. "fail": the model is
-told that nobody knows. A function is called with the arguments, as a dict, and the call's
+"ask": a human decides. "rerun": it is run again, because that does no harm; a human decides after
+three such ends in a row, or as many as its `retries`. "fail": the model is told that nobody knows.
+A function is called with the arguments, as a dict, and the call's
 `IdempotencyKey`; it looks up what happened, and returns the tool's result or `NEVER_RAN`. When it
 raises, a human decides.
 """

@@ -31,6 +31,16 @@ NOBODY_DECIDED = "it had to be confirmed, and nobody did so in time"
 """Why a call has no answer: these stand within the sentences below."""
 
 
+def process_ended(times: int) -> str:
+    """Why nobody knows what a call has done, whose process has ended in the middle of it."""
+    if times <= 1:
+        return PROCESS_ENDED
+    return (
+        f"it was begun, its process ended or stood still in the middle of it, {times:,} times in a "
+        "row, and nobody knows whether it was carried out"
+    )
+
+
 def tool_not_found(name: str, names: Iterable[str]) -> str:
     """The model has called what is not there."""
     return f"Tool '{name}' not found. Available tools: {', '.join(names) or 'none'}"

@@ -17,6 +17,8 @@ from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.inside import MAIL, Inside
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
+from detent.adapters.hosts.faults import Faults
+from detent.adapters.system.clocks import SystemClock
 from detent.journals import Journal
 
 Given = tuple[list[str], dict[str, Any], float]
@@ -183,7 +185,7 @@ class Stage:
     def __attrs_post_init__(self) -> None:
         assembly = self.agent.evolve(journal=self.journal, name="it").assembly
         self.parts = {"it": EffectParts(assembly, assembly.current_spec)}
-        self.engine = Played(Outside(self.parts, Channels()))
+        self.engine = Played(Outside(self.parts, Channels(), Faults(SystemClock())))
 
     async def given(self, said: str = "go") -> Json:
         """A new run, which is in the journal."""

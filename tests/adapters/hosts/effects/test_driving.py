@@ -12,6 +12,7 @@ from detent.adapters.hosts.effects.driving import EffectsDriving, EveryRun
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
+from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.looks import Looks
@@ -56,7 +57,9 @@ async def driving_of(
     looks = Looks(Finder(journal, EveryRun(), parts.keys(), clock), clock, 1.0)
     engine: Any = told
     return EffectsDriving(
-        *(parts, reading, looks, Outside(parts, Channels()), engine, clock, SystemChance()), is_away
+        *(parts, reading, looks, Outside(parts, Channels(), Faults(clock)), engine),
+        *(clock, SystemChance()),
+        is_away,
     )
 
 
@@ -115,7 +118,8 @@ def test_a_run_whose_worker_died_before_it_wrote_anything_is_handed_on() -> None
         engine: Any = told
         unused: Any = None
         driving = EffectsDriving(
-            *(parts, Reading(journal, legs), unused, Outside(parts, Channels()), engine),
+            *(parts, Reading(journal, legs), unused),
+            *(Outside(parts, Channels(), Faults(SystemClock())), engine),
             *(SystemClock(), SystemChance()),
         )
         (run,) = journal.runs()

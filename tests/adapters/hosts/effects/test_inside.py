@@ -13,6 +13,7 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     ChatMessage,
+    Limits,
     MemoryJournal,
     Retries,
     ScriptedChatGenerator,
@@ -33,6 +34,10 @@ from detent.ports.journal import JournalDamagedError, JournalUnavailableError
 from tests.adapters.hosts.effects.played import Stage
 
 DONE = list[str]()
+
+
+class PanicError(BaseException):
+    """As a library raises that is written in Rust."""
 
 
 @pytest.fixture(autouse=True)
@@ -549,3 +554,32 @@ def test_a_journal_that_was_away_for_a_moment_is_written_to_again() -> None:
             await to_the_end(stage, given, stage.inside(given))
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError("no prices"), PanicError(), SystemExit(3), asyncio.CancelledError()],
+    ids=repr,
+)
+def test_what_keeps_a_job_from_being_performed_is_a_fault_until_it_is(error: BaseException) -> None:
+    """The run has it tried again, later and later; the host says so meanwhile."""
+    asked, faults = list[object](), list[dict[str, str]]()
+
+    async def play(stage: Stage, given: Json, inside: Inside) -> None:
+        found.append(stage)
+        await to_the_end(stage, given, inside)
+        assert stage.engine.outside.faults.texts() == {}
+
+    found = list[Stage]()
+
+    def price(reply: object) -> float:
+        faults.append(found[0].engine.outside.faults.texts())
+        asked.append(reply)
+        if len(asked) < 3:
+            raise error
+        return 0.0
+
+    script = ScriptedChatGenerator("done", "done", "done")
+    played(Agent(chat_generator=script, limits=Limits(max_cost=1.0, price=price)), play)
+    name = "RuntimeError" if isinstance(error, asyncio.CancelledError) else type(error).__name__
+    assert faults == [{}, {"r": name}, {"r": name}]

@@ -281,12 +281,23 @@ def test_a_leg_that_its_engine_gives_up_goes_on() -> None:
     asyncio.run(main())
 
 
-def test_a_run_that_cannot_go_on_is_tried_later(caplog: pytest.LogCaptureFixture) -> None:
+class PanicError(BaseException):
+    """As a library raises that is written in Rust."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError("no model here"), PanicError(), SystemExit(3), asyncio.CancelledError()],
+    ids=repr,
+)
+def test_a_run_that_cannot_go_on_is_tried_later(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
     """Each time later; the log says why, and the health says so."""
 
     class Broken:
         def warm_up(self) -> None:
-            raise OSError("no model here")
+            raise error
 
         async def run_async(self, *given: object, **options: object) -> Any:
             raise AssertionError
@@ -302,7 +313,7 @@ def test_a_run_that_cannot_go_on_is_tried_later(caplog: pytest.LogCaptureFixture
             assert first is not None
             assert second is not None
             assert second - first > 0.5
-            assert host.health().faults == {"r": "OSError"}
+            assert host.health().faults == {"r": type(error).__name__}
 
     asyncio.run(main())
     assert "run r could not go on, for the 2. time" in caplog.text

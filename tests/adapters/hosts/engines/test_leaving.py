@@ -14,6 +14,7 @@ from detent.adapters.hosts.effects.driving import EveryRun
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.engines.temporal_activity import EffectActivity
+from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.reading import Reading
@@ -59,7 +60,7 @@ def test_what_temporal_is_to_hear_is_said_no_more_once_a_worker_leaves(
 
     async def main() -> object:
         away: Any = Away()
-        outside = Outside({}, Channels())
+        outside = Outside({}, Channels(), Faults(ManualClock(0.0)))
         telling = asyncio.create_task(tell(EffectActivity(away, 3.0, outside)))
         for _ in range(3):
             await away.asked.get()

@@ -226,6 +226,15 @@ BAD: dict[str, list[Happening]] = {
         change(acting(slot(PAID, Running())), acting(slot(PAID, Ready(2))), Resumed("p")),
         change(acting(slot(PAID, Ready(2))), acting(slot(PAID, Running(2))), ToolStarted(PAID, 2)),
     ],
+    "no_call_ends_one_process_after_the_other": [
+        *(
+            [change(acting(slot(LOOKED, Running())), acting(slot(LOOKED, Ready())), Resumed("p"))]
+            * 3
+        ),
+        change(
+            acting(slot(LOOKED, Ready())), acting(slot(LOOKED, Running())), ToolStarted(LOOKED, 1)
+        ),
+    ],
     "what_can_be_looked_up_is_not_repeated": [LOOKABLE, RAN, LOOKABLE],
     "an_intent_is_stored_first": [RAN],
     "each_call_has_a_key_of_its_own": [

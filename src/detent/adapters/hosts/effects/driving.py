@@ -18,7 +18,7 @@ from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.own_rules import MustWaitError
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import versions_of
-from detent.adapters.hosts.faults import TELL_S, Faults
+from detent.adapters.hosts.faults import TELL_S
 from detent.adapters.hosts.legs import AnyHandle
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.people import People, Spoken
@@ -125,7 +125,7 @@ class EffectsDriving:
     ) -> None:
         self._parts, self._reading = parts, reading
         self._outside, self._engine, self._chance = outside, engine, chance
-        self.looks, self.faults = looks, Faults(clock)
+        self.looks, self.faults = looks, outside.faults
         self.is_halted = False
         self._seen: dict[str, int] = {}
         self._told: dict[str, _Told] = {}
@@ -304,7 +304,7 @@ class EffectsDriving:
         except Exception as error:  # noqa: BLE001 - it is tried again, later and later
             self.faults.add(run.run_id, type(error).__name__)
         else:
-            self.faults.drop(run.run_id)
+            self.faults.succeed(run.run_id)
 
     def texts(self) -> dict[str, str]:
         """By run, the name of what keeps it from going on."""

@@ -27,7 +27,7 @@ def is_tool(job: Json) -> bool:
     return (job["effect"] or "").startswith("tool/")
 
 
-def later(job: Json, error: Exception) -> Json:
+def later(job: Json, error: BaseException) -> Json:
     """A job could not be begun; it is tried again."""
     name = type(error).__name__
     LOGGER.warning(

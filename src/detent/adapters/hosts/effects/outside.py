@@ -36,8 +36,10 @@ from detent.adapters.hosts.effects.outcomes import (
 from detent.adapters.hosts.effects.own_rules import MustWaitError, OwnRules
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import versions_of
+from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.legs import leave
 from detent.adapters.hosts.reading import asked
+from detent.adapters.system.failures import outcome_of
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.errors import StoredDataError
@@ -93,10 +95,16 @@ class _Followed:
 
 
 class Outside:
-    """Performs jobs, in the running event loop."""
+    """Performs jobs, in the running event loop.
 
-    def __init__(self, parts: Mapping[str, EffectParts], channels: Channels) -> None:
-        self._parts, self._channels = parts, channels
+    Attributes:
+        faults: by run, what keeps its jobs from being performed here.
+    """
+
+    def __init__(
+        self, parts: Mapping[str, EffectParts], channels: Channels, faults: Faults
+    ) -> None:
+        self._parts, self._channels, self.faults = parts, channels, faults
         self._rules = OwnRules()
         self._kept: dict[str, _Followed] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -128,14 +136,16 @@ class Outside:
         is not begun unless `begins` says so. RULE: nor is it, nor an agent, where what has let it
         run does so no longer, by the tool, the rules and the clock here: then it never ran.
         """
-        try:
-            parts = await self._parts_of(job)
-            outcome = await self._written(parts, job)
-        except Exception as error:  # noqa: BLE001 - nothing has begun
-            return later(job, error)
+        parts = await outcome_of(self._parts_of(job))
+        if isinstance(parts, BaseException):
+            return self._later(job, parts)
+        outcome = await outcome_of(self._written(parts, job))
+        if isinstance(outcome, BaseException):
+            return self._later(job, outcome)  # nothing has begun
         if not isinstance(outcome, Run):
             return outcome
         if job["effect"] is None:
+            self.faults.drop(job["run_id"])
             return {"written": True}
         effect = _owed(parts.spec, outcome, job["effect"])
         if effect is None:
@@ -147,12 +157,12 @@ class Outside:
             return parts.never_ran(job)
         if begun is not None and not parts.lets(outcome, begun):  # it has lapsed in the meantime
             return parts.left(begun, job)
-        try:
-            return await self._performed(parts, outcome, effect)
-        except Exception as error:  # noqa: BLE001 - a tool may have done its work
-            if not is_tool(job):
-                return later(job, error)
-            return {"lost": f"what it gave could not be told: {type(error).__name__}"}
+        return await self._reported(parts, outcome, effect, job)
+
+    def _later(self, job: Json, error: BaseException) -> Json:
+        """A job could not be performed, or not be told of: the run has it tried again."""
+        self.faults.note(job["run_id"], type(error).__name__)
+        return later(job, error)
 
     async def _left(
         self, parts: EffectParts, run: Run[Any], begun: Begun, job: Json
@@ -172,7 +182,7 @@ class Outside:
         except MustWaitError:
             return LATER
         except (JournalError, StoredDataError) as error:
-            return later(job, error)
+            return self._later(job, error)
         if judged is not None:
             return with_judgement(parts.spec, parts.left(begun, job), judged)
         return None if parts.lets(now, begun) else parts.left(begun, job)
@@ -248,13 +258,24 @@ class Outside:
         """
         if is_tool(job):
             return parts.never_ran(job)
-        try:
-            outcome = await self._written(parts, job | {"look": True})
-        except Exception as error:  # noqa: BLE001 - nothing has begun
-            return later(job, error)
+        outcome = await outcome_of(self._written(parts, job | {"look": True}))
+        if isinstance(outcome, BaseException):
+            return self._later(job, outcome)
         return (
             outcome if isinstance(outcome, dict) else LATER | {"versions": versions_of(parts.spec)}
         )
+
+    async def _reported(self, parts: EffectParts, run: Run[Any], effect: Effect, job: Json) -> Json:
+        """The report of an effect, or what has kept it from being made."""
+        report = await outcome_of(self._performed(parts, run, effect))
+        if not isinstance(report, BaseException):
+            self.faults.drop(run.id)
+            return report
+        if isinstance(report, asyncio.CancelledError):  # what was at work is cancelled
+            raise report
+        if not is_tool(job):
+            return self._later(job, report)
+        return {"lost": f"what it gave could not be told: {type(report).__name__}"}
 
     async def _performed(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Json:
         with self._channels.open(run.id) as channel:
@@ -271,10 +292,16 @@ class Outside:
         return await self._cancellable(run.id, performed)
 
     async def _cancellable(self, run_id: str, performed: Coroutine[Any, Any, T]) -> T:
-        task = asyncio.create_task(performed)
+        task = asyncio.create_task(outcome_of(performed))
         self._tasks[task] = run_id
         task.add_done_callback(self._tasks.pop)
-        return await task
+        came = await task
+        if isinstance(came, asyncio.CancelledError):  # nobody has cancelled anything
+            text = f"what was performed has raised {came!r}"
+            raise RuntimeError(text) from came  # noqa: TRY004 - no type is wrong
+        if isinstance(came, BaseException):
+            raise came
+        return came
 
     def _length(self, run_id: str) -> int:
         kept = self._kept.get(run_id)

@@ -20,7 +20,7 @@ from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.dbos_follow import TOPIC, DBOSHistory
 from detent.adapters.telemetry.logs import LOGGER
-from detent.core.errors import AgentChangedError
+from detent.core.errors import AgentChangedError, require_failure
 from detent.core.storage.journal import status_of
 from detent.ports.claims import RunBusyError
 from detent.ports.journal import JournalError
@@ -72,9 +72,10 @@ class DBOSFollower:
         self._following[task] = asyncio.get_running_loop()
         try:
             inside = await self._followed(opening)
-        except DBOSWorkflowConflictIDError:  # another one has it
+        except (DBOSWorkflowConflictIDError, asyncio.CancelledError):  # another one has it
             raise
-        except Exception as error:
+        except BaseException as error:
+            require_failure(error)
             LOGGER.warning("run %s could not go on here: %s", run_id, type(error).__name__)
             raise asyncio.CancelledError from error
         finally:

@@ -19,6 +19,7 @@ from detent.adapters.hosts.faults import TELL_S, Faults
 from detent.adapters.hosts.legs import AnyHandle, drive, halt, leave, tell
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.reading import Reading
+from detent.adapters.system.failures import is_cancelled, is_stop
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.run.events import Event
 from detent.ports.claims import RunBusyError, RunOfEngineError
@@ -168,11 +169,15 @@ class EngineDriving:
         except (RunBusyError, RunOfEngineError, JournalConflictError, RunNotFoundError):
             self.faults.drop(run.run_id)  # somebody else has it
             return None
-        except asyncio.CancelledError:  # in a hurry, at the end
-            return self._clock.now()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the run is tried again
+        except BaseException as error:
+            if is_cancelled(error):  # in a hurry, at the end
+                return self._clock.now()
             LOGGER.debug("run %s could not go on", run.run_id, exc_info=error)
-            return self.faults.add(run.run_id, type(error).__name__)
+            # whatever it is, the run is tried again
+            at = self.faults.add(run.run_id, type(error).__name__)
+            if is_stop(error):
+                raise
+            return at
         finally:
             del self._here[run.run_id]
 

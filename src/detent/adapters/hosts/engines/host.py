@@ -15,6 +15,7 @@ from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.engines.reach import Reach
+from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.people import People, Spoken
@@ -139,7 +140,7 @@ class EngineHost(StoredHost):
         parts = await asked(
             lambda: {name: EffectParts(one, one.current_spec) for name, one in assemblies.items()}
         )
-        outside = Outside(parts, self._channels)
+        outside = Outside(parts, self._channels, Faults(self._clock))
         self._effects = await self._effects_engine(parts, outside)
         await self._effects.connect(works=self._works)
         given = (self._reading, looks, outside, self._effects, self._clock, self._chance)

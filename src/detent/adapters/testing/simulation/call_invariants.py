@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -48,6 +49,7 @@ from detent.core.run.run import (
     is_settled,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 
 
@@ -134,6 +136,39 @@ def what_a_crash_cuts_off_waits_for_a_human(spec: AgentSpec[Any], trace: Trace) 
                 in_doubt.discard((after.id, ref))
             case _:
                 pass
+
+
+@everywhere
+def no_call_ends_one_process_after_the_other(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """One in the middle of which so many in a row have ended begins by a human's yes alone.
+
+    A tool's own look-up may say that it never ran.
+    """
+    ended = Counter[tuple[str, CallRef]]()
+    for happening in trace:
+        match happening:
+            case Folded(event=HumanDecided(ref), after=after) if happening.is_change:
+                del ended[after.id, ref]
+            case Folded(event=ToolStarted(ref), before=before, after=after) if happening.is_change:
+                tool = _tool_at(spec, before, ref)
+                if ended[after.id, ref] >= max(3, 0 if tool is None else tool.retries.times):
+                    yield f"call {ref} began once more, after {ended[after.id, ref]} crashes"
+            case Folded(before=before, event=event, after=after) if happening.is_change:
+                for slot in before.slots:
+                    if not isinstance(slot.status, Running) or slot_at(after, slot.ref) == slot:
+                        continue
+                    tool = spec.tools[slot.call.tool_name]
+                    if isinstance(event, Resumed) and not callable(tool.on_unknown):
+                        ended[after.id, slot.ref] += 1
+                    else:
+                        del ended[after.id, slot.ref]
+            case _:
+                pass
+
+
+def _tool_at(spec: AgentSpec[Any], run: Run[Any], ref: CallRef) -> Tool | None:
+    slot = slot_at(run, ref)
+    return None if slot is None else spec.tools[slot.call.tool_name]
 
 
 @everywhere
