@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -10,6 +12,8 @@ from attrs import evolve
 
 from detent.core.chat.messages import (
     ChatMessage,
+    FileContent,
+    ImageContent,
     ResultPart,
     TextContent,
     ToolCall,
@@ -17,9 +21,12 @@ from detent.core.chat.messages import (
     with_calls,
 )
 from detent.core.schema.record_fields import class_of, field_names
-from detent.core.tools.redaction import without_secrets
+from detent.core.tools.redaction import Secrets
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.short_repr import MASK as MASK  # noqa: PLC0414 - masks are of here
+
+LETTERS, OF_URLS = re.compile(r"[^A-Za-z0-9+/]"), str.maketrans("-_", "+/")
+"""What is none of base64, and how those of URLs are written elsewhere."""
 
 PLAIN = frozenset({"type", "properties", "required", "title", "description", "$defs"})
 """The keywords of a schema that says of its properties all at one place."""
@@ -68,15 +75,34 @@ def shown_result(result: ToolCallResult, names: Collection[str] | None = None) -
 def shown_content(
     content: str | Sequence[ResultPart], arguments: Mapping[str, Any], names: Collection[str]
 ) -> str | tuple[ResultPart, ...]:
-    """What a tool has given as people may see it: no text in it says what is secret."""
+    """What a tool has given as people may see it: nothing in it says what is secret."""
+    secrets = Secrets(arguments, names)
     if isinstance(content, str):
-        return without_secrets(content, arguments, names)
-    return tuple(
-        evolve(part, text=without_secrets(part.text, arguments, names))
-        if isinstance(part, TextContent)
-        else part
-        for part in content
-    )
+        return secrets.without(content)
+    return tuple(_shown_part(part, secrets) for part in content) if secrets else tuple(content)
+
+
+def _shown_part(part: ResultPart, secrets: Secrets) -> ResultPart:
+    clean = secrets.without_in
+    match part:
+        case TextContent(text):
+            return TextContent(secrets.without(text))
+        case FileContent(data, mime_type, name, extra) if not _says(data, secrets):
+            return FileContent(data, clean(mime_type), clean(name), clean(extra))
+        case ImageContent(data, mime_type, detail, meta) if not _says(data, secrets):
+            return ImageContent(data, clean(mime_type), clean(detail), clean(meta))
+        case _:
+            kind = "a file" if isinstance(part, FileContent) else "an image"
+            return TextContent(f"(withheld: {kind} that may say {secrets})")
+
+
+def _says(data: str, secrets: Secrets) -> bool:
+    """Whether a secret stands in what is base64, or is nearly: whoever shows it may be lenient."""
+    with suppress(ValueError):
+        return secrets.are_in(b64decode(data, validate=True))
+    letters = LETTERS.sub("", data.rpartition(",")[2].translate(OF_URLS))
+    whole = letters[: len(letters) - (len(letters) % 4 == 1)]
+    return any(map(secrets.are_in, (data.encode(errors="replace"), b64decode(f"{whole}=="))))
 
 
 def shown_message(message: ChatMessage) -> ChatMessage:
