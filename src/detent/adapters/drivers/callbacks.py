@@ -142,7 +142,9 @@ class _StreamedCall:
     secrets: frozenset[str] | None = None
     held: list[str] = field(factory=list)
     is_told: bool = False
-    is_tried: bool = False
+    size: int = 0
+    least: int = 0
+    """With fewer characters it is no object yet: each look takes as long as all that is held."""
 
     def is_another_than(self, delta: ToolCallDelta) -> bool:
         """Whether a piece begins another call at the same place."""
@@ -150,6 +152,12 @@ class _StreamedCall:
             self.tool_name != delta.tool_name
             or (None not in (self.id, delta.id) and self.id != delta.id)
         )
+
+    def told(self, index: int, arguments: str) -> StreamingChunk:
+        """All of its arguments, which are told once."""
+        self.is_told = True
+        self.held.clear()
+        return StreamingChunk(tool_calls=(ToolCallDelta(index, arguments=arguments),))
 
 
 class SecretFilter:
@@ -164,11 +172,13 @@ class SecretFilter:
     def __init__(self, masked: Mapping[str, frozenset[str]]) -> None:
         self._masked = masked
         self._calls: dict[int, _StreamedCall] = {}
+        self._fresh: dict[int, _StreamedCall] = {}
+        """Those that were at it last: a piece of something else may show that they are complete."""
 
     def __call__(self, chunk: StreamingChunk) -> Iterator[StreamingChunk]:
         """What may be shown now."""
         if chunk.finish_reason == "discarded":  # and so is what was held back of it
-            self._calls.clear()
+            self._forget()
         yield from self._ended_by(chunk)
         deltas = tuple(map(self._veiled, chunk.tool_calls))
         if deltas != chunk.tool_calls:
@@ -179,23 +189,32 @@ class SecretFilter:
         if deltas:  # the last pieces come along with the end
             yield evolve(chunk, finish_reason=None)
             chunk = evolve(chunk, tool_calls=())
-        for index in list(self._calls):
-            yield from self._told_whole(index, is_over=True)
-        self._calls.clear()
+        for index, call in self._calls.items():
+            yield from self._rest(index, call)
+        self._forget()
         yield chunk
+
+    def _forget(self) -> None:
+        self._calls, self._fresh = {}, {}
 
     def _ended_by(self, chunk: StreamingChunk) -> Iterator[StreamingChunk]:
         """The calls that a piece of something else shows to be complete."""
-        if not self._calls:
-            return
         for delta in chunk.tool_calls:
             call = self._calls.get(delta.index)
             if call is not None and call.is_another_than(delta):
-                yield from self._told_whole(delta.index, is_over=True)
+                yield from self._rest(delta.index, call)
                 del self._calls[delta.index]
+                self._fresh.pop(delta.index, None)
+        if not self._fresh:
+            return
         going_on = {delta.index for delta in chunk.tool_calls}
-        for index in [index for index in self._calls if index not in going_on]:
-            yield from self._told_whole(index)
+        for index in [index for index in self._fresh if index not in going_on]:
+            call = self._fresh.pop(index)
+            if call.size >= call.least and call.held[-1].endswith("}"):
+                call.least = 2 * call.size
+                text = _masked_json("".join(call.held), call.secrets or frozenset())
+                if text is not None:
+                    yield call.told(index, text)
 
     def _veiled(self, delta: ToolCallDelta) -> ToolCallDelta:
         call = self._calls.setdefault(delta.index, _StreamedCall())
@@ -210,31 +229,21 @@ class SecretFilter:
             held = "".join(call.held)  # from before its tool was known
             call.held.clear()
             return evolve(delta, arguments=held + delta.arguments)
-        if not delta.arguments:
-            return delta
-        if not call.is_told:
+        if not call.is_told and delta.arguments:
             call.held.append(delta.arguments)
-            call.is_tried = False
-        return evolve(delta, arguments="")
+            call.size += len(delta.arguments)
+        if not call.is_told and call.secrets and call.held:
+            self._fresh[delta.index] = call
+        return evolve(delta, arguments="") if delta.arguments else delta
 
-    def _told_whole(self, index: int, *, is_over: bool = False) -> Iterator[StreamingChunk]:
-        """What was held back of a call, masked, once: as soon as it is an object, or all of it."""
-        call = self._calls[index]
-        if call.is_told or call.secrets == frozenset():
+    def _rest(self, index: int, call: _StreamedCall) -> Iterator[StreamingChunk]:
+        """What was held back of a call that is over, masked, if it was not told yet."""
+        is_known = call.secrets is not None
+        if call.is_told or not (call.secrets if is_known else call.held):
             return
-        if is_over:
-            if call.secrets is None and not call.held:
-                return
-        elif call.is_tried or not (call.secrets and call.held and call.held[-1].endswith("}")):
-            return
-        call.is_tried = True
-        names = frozenset[str]().union(*self._masked.values())
-        text = _masked_json("".join(call.held), names if call.secrets is None else call.secrets)
-        if text is None and not is_over:
-            return
-        call.is_told = True
-        whole = ToolCallDelta(index, arguments=MASK if text is None else text)
-        yield StreamingChunk(tool_calls=(whole,))
+        names = call.secrets or frozenset[str]().union(*self._masked.values())
+        text = _masked_json("".join(call.held), names)
+        yield call.told(index, MASK if text is None else text)
 
 
 def _masked_json(text: str, names: frozenset[str]) -> str | None:
