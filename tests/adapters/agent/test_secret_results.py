@@ -11,6 +11,7 @@ from attrs import evolve
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from rich.pretty import pretty_repr
 
 from detent import (
     Agent,
@@ -24,6 +25,7 @@ from detent import (
     StreamingChunk,
     TextContent,
     ToolCall,
+    ToolCallResult,
     TypedState,
     after_tool,
     before_tool,
@@ -32,8 +34,9 @@ from detent import (
 from detent.approvals import audit_log
 from detent.core.chat.messages import ResultPart
 from detent.faces import agui_app, openai_app
-from detent.machine import Run, RunTool, ToolRaised, ToolResult, ToolReturned
+from detent.machine import Event, Run, RunTool, ToolRaised, ToolResult, ToolReturned
 from detent.telemetry import OpenTelemetry
+from detent.testing import transcript
 from detent.web import web_app
 from tests.adapters.faces.peers import PEOPLE, hosting, peer
 
@@ -182,3 +185,29 @@ def test_no_face_shows_it_and_no_page(place: str, *, parts: bool) -> None:
         held = base64(f"welcome at x?session={secret_of(place)}").rstrip("=")
         assert held not in "".join(texts.values())
         assert "(withheld: a file that may say &lt;pin&gt;)" in texts["pages"]
+
+
+@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_that_prints_shows_it(place: str, *, parts: bool) -> None:
+    """What has happened, the messages, and what is read of a failed test."""
+    events: list[Event] = []
+    agent = talker(place, parts=parts, observers=[lambda _old, event, _new: events.append(event)])
+
+    result = agent.run("Go.")
+
+    returned = [event for event in events if isinstance(event, ToolReturned)]
+    (told,) = [part for message in result.messages for part in message.tool_call_results]
+    for value in (returned, told, result.messages):
+        printed = f"{value!r} {pretty_repr(value, max_length=None, max_depth=None)}"
+        assert "display=" in printed
+        assert secret_of(place) not in printed
+    assert QUOTED in transcript(result)
+    assert secret_of(place) not in transcript(result) + transcript(result.messages)
+
+
+def test_what_people_may_see_prints_as_it_is() -> None:
+    """Every field, by its name."""
+    assert repr(ToolResult("in")) == "ToolResult(content='in', writes=(), warnings=())"
+    told = ToolCallResult("in", ToolCall("login"), error=True)
+    assert repr(told) == f"ToolCallResult(result='in', origin={told.origin!r}, error=True)"
