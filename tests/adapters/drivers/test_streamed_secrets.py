@@ -258,11 +258,14 @@ def chat_stream() -> str:
     def told(arguments: str, index: int, name: str | None = None) -> dict[str, Any]:
         begun = {} if name is None else {"id": f"c{index}", "type": "function"}
         function = {"arguments": arguments} | ({"name": name} if name else {})
-        return {"tool_calls": [{"index": index, "function": function, **begun}]}
+        piece: dict[str, Any] = {"index": index, "function": function, **begun}
+        return {"tool_calls": [piece]}
 
     deltas = [told("", 0, "login"), told(FIRST, 0), told("", 1, "look"), told(SECOND, 0),
               told(OTHER, 1)]  # fmt: skip
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices: list[dict[str, Any]] = [
+        {"index": 0, "delta": delta, "finish_reason": None} for delta in deltas
+    ]
     choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
     lines = [json.dumps({"choices": [choice]}) for choice in choices]
     return "".join(f"data: {line}\n\n" for line in (*lines, "[DONE]"))

@@ -140,7 +140,11 @@ def test_what_goes_along_with_a_file_says_no_secret_either() -> None:
 
     shown = shown_content(parts, {"pin": PIN, "n": 4711, "d": day}, ["pin", "n", "d"])
 
-    clean = {"of": [{"/<pin>": "<pin>", "n": "<n>"}, ["x", ["<pin>"]]], "day": "<d>", "m": 14711}
+    clean: dict[str, Any] = {
+        "of": [{"/<pin>": "<pin>", "n": "<n>"}, ["x", ["<pin>"]]],
+        "day": "<d>",
+        "m": 14711,
+    }
     clean["no"] = None
     assert shown == (
         FileContent("eA==", "text/<pin>", "<pin>.txt", clean),
