@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from detent import ChatMessage, OutputType, ToolCall
+from detent import ChatMessage, FileContent, OutputType, ToolCall
 from detent.adapters.confirmation.console import _value, barred
 from detent.adapters.faces.openai_texts import in_code
 from detent.adapters.faces.replies import sound
@@ -29,6 +30,7 @@ from detent.core.schema.conversion import ConversionError, convert
 from detent.core.schema.scalars import duration
 from detent.core.schema.validation import Validator
 from detent.core.state.stored import messages_from_json
+from detent.core.tools.masking import shown_content
 from detent.core.tools.redaction import redact, without_secrets
 from detent.core.values.short_repr import short_repr
 
@@ -96,6 +98,11 @@ TEXTS: Mapping[str, Callable[[str], object]] = {
         text, {"a": text[:20], "b": text[:5]}, ["a", "b"]
     ),
     "a result without its secret": lambda text: without_secrets(text, {"a": text}, ["a"]),
+    "a file without secrets": lambda text: shown_content(
+        [FileContent(b64encode(text.encode(errors="replace")).decode(), "", extra={"a": [text]})],
+        {"a": text[:20], "b": text[:5]},
+        ["a", "b"],
+    ),
     "a server's echo without keys": lambda text: without_keys(text, [text[:6] or "x", "sk-12345"]),
     "a recording without keys": scrub_secrets,
     "a text on a terminal": escape_control,

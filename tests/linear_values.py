@@ -20,6 +20,7 @@ from detent import (
     diff,
     tool,
 )
+from detent.adapters.drivers.callbacks import SecretFilter
 from detent.adapters.faces.following import Spoken
 from detent.adapters.faces.openai_texts import Answer as Told
 from detent.adapters.providers.anthropic.decode import MessageFold
@@ -50,6 +51,7 @@ from detent.core.tools.redaction import redact
 from detent.core.tools.tool import by_name
 from detent.core.values.frozen import FrozenDict, freeze, thaw
 from detent.machine import AgentSpec, Delegated, ModelReplied, Run, due, start, step
+from detent.models import StreamingChunk, ToolCallDelta
 
 Work: TypeAlias = Callable[[], object]
 Events: TypeAlias = Callable[[int, int], Mapping[str, Any]]
@@ -194,6 +196,20 @@ def _told(size: int) -> Work:
 
     request: Any = Request()
     return lambda: asyncio.run(Told("").whole(request, coming()))
+
+
+def _streamed(delta: Callable[[int], ToolCallDelta]) -> Callable[[int], Work]:
+    """The pieces of an answer, each with a text behind it."""
+
+    def veiled(deltas: list[ToolCallDelta]) -> None:
+        veil = SecretFilter({"pay": frozenset({"pin"})})
+        for one in deltas:
+            for chunk in (StreamingChunk(tool_calls=(one,)), StreamingChunk("x")):
+                list(veil(chunk))
+        list(veil(StreamingChunk(finish_reason="stop")))
+
+    ready: Callable[[int], Work] = _items(veiled, delta)
+    return ready
 
 
 @tool
@@ -399,6 +415,11 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
         messages_from_json, lambda n: ChatMessage.from_user(f"{n}").to_dict()
     ),
     "a client that waits for all": _told,
+    "streamed secrets: many calls": _streamed(lambda n: ToolCallDelta(n, "pay", '{"a": ')),
+    "streamed secrets: many calls without a name": _streamed(lambda n: ToolCallDelta(n, None, "{")),
+    "streamed secrets: many ends that are none": _streamed(
+        lambda n: ToolCallDelta(0, None if n else "pay", "x" * EACH + "}" if n else '{"a": "')
+    ),
     "a run of many turns": lambda size: _run(1, max(size // 4000, 1)),
     "a run of many calls": lambda size: _run(max(size // 1000, 1), 1),
 }

@@ -50,6 +50,8 @@ ONCE_WORSE = {
     "calls with ids that the model has chosen": FIRST // 2,
     "agents inside, with a call to judge each": FIRST // 2,
     "calls without ids": FIRST * 2,
+    "streamed secrets: many calls": LARGER // 2,
+    "streamed secrets: many ends that are none": LARGER // 2,
     "a result without its secret: rows of marks": FIRST // 2,
 }
 SAMPLE = (

@@ -19,7 +19,7 @@ from detent.core.run.approval import Grant
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import CancelRequested, MessageReceived
 from detent.core.run.run import Run
-from detent.core.tools.secrets import Secrets
+from detent.core.tools.secrets import SecretValues
 from detent.core.values.frozen import EMPTY
 from detent.ports.approvers import Wanted
 from detent.ports.chat import Messages, StreamingChunk
@@ -169,7 +169,7 @@ class HostedRun:
     run: Run[Any] = field(repr=False)
     pending: tuple[PendingCall, ...] = ()
     outdated: tuple[OutdatedQuestion, ...] = ()
-    secrets: Secrets = field(default=EMPTY, repr=False)
+    secrets: SecretValues = field(default=EMPTY, repr=False)
 
     @property
     def grants(self) -> tuple[Grant, ...]:

@@ -25,6 +25,7 @@ from detent import (
     ConfirmationUIResult,
     Confirmed,
     HITLBreakpointException,
+    Limits,
     MemoryJournal,
     RichConsoleUI,
     Runs,
@@ -694,3 +695,24 @@ def test_what_is_raised_where_a_run_waits_names_the_command_that_shows_it() -> N
     command = f"{shlex.join(program())} runs pending 'my run' --app MODULE:NAME"
     assert command in told(MemoryJournal())
     assert command not in told(None)
+
+
+def test_nobody_takes_up_a_run_that_waits_for_a_human_for_the_end_of_its_time() -> None:
+    """It would have all of its time again, and be taken up once more."""
+
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    journal = MemoryJournal()
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("pay", {"amount": 5}, "c")),
+        tools=[create_tool_from_function(pay)],
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+        limits=Limits(max_seconds=2),
+        journal=journal,
+    )
+    agent.run("go", run_id="r", raise_at_break_point=False)
+
+    (listed,) = Runs(journal, agent.spec).list()
+    assert (listed.status, listed.wake_at) == ("waiting", None)

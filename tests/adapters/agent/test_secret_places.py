@@ -48,7 +48,7 @@ PIN = "S3CRETpin99"
 AMOUNT = 48215937
 NAMED = ToolCall("login", {"site": "x", "pin": PIN}, "c1")
 UNNAMED = ToolCall("login", {"site": "x"}, "c1")
-Pin = NewType("Pin", Annotated[str, SecretParameter])
+new_type: Any = NewType
 
 
 class Held(TypedState):
@@ -188,9 +188,11 @@ def bound_by_a_partial() -> Agent[Any, Any]:
 
 
 def of_a_new_type() -> Agent[Any, Any]:
-    def login(site: str, pin: Pin) -> str:
+    def login(site: str, pin: str) -> str:
         """Log in."""
         return f"welcome at {site}?session={pin}"
+
+    login.__annotations__["pin"] = new_type("Pin", Annotated[str, SecretParameter])
 
     return clerk(NAMED, tools=[create_tool_from_function(login)])
 

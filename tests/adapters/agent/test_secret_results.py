@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from typing import Annotated, Any
 
 import pytest
@@ -10,10 +11,13 @@ from attrs import evolve
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from rich.pretty import pretty_repr
 
 from detent import (
     Agent,
+    FileContent,
     Hook,
+    ImageContent,
     MemoryJournal,
     Replaced,
     ScriptedChatGenerator,
@@ -21,15 +25,18 @@ from detent import (
     StreamingChunk,
     TextContent,
     ToolCall,
+    ToolCallResult,
     TypedState,
     after_tool,
     before_tool,
     tool,
 )
 from detent.approvals import audit_log
+from detent.core.chat.messages import ResultPart
 from detent.faces import agui_app, openai_app
-from detent.machine import Run, RunTool, ToolRaised, ToolResult, ToolReturned
+from detent.machine import Event, Run, RunTool, ToolRaised, ToolResult, ToolReturned
 from detent.telemetry import OpenTelemetry
+from detent.testing import transcript
 from detent.web import web_app
 from tests.adapters.faces.peers import PEOPLE, hosting, peer
 
@@ -74,6 +81,22 @@ def secret_of(place: str) -> str:
     return SECRETS["from the state" if place == "answered by a hook" else place]
 
 
+def files(text: str) -> list[ResultPart]:
+    """All that a file and an image can say: in what they hold, and in what goes along."""
+    about = {"from": [{text: text}, 4711]}
+    return [
+        FileContent(base64(text), "text/plain"),
+        ImageContent(base64(text)),
+        FileContent(base64("x"), "text/plain", filename=text, extra=about),
+        ImageContent(base64("x"), detail=text, meta=about),
+    ]
+
+
+def base64(text: str) -> str:
+    """As a part holds it."""
+    return b64encode(text.encode()).decode()
+
+
 def talker(place: str, *, parts: bool = False, **options: Any) -> Agent[FromState]:
     """An agent whose tool says the secret again."""
     from_state = place in ("from the state", "answered by a hook")
@@ -85,7 +108,7 @@ def talker(place: str, *, parts: bool = False, **options: Any) -> Agent[FromStat
     def login(site: str, pin: Annotated[str, SecretParameter] = SECRETS["a default"]) -> Any:
         """Log in."""
         text = "in." if place == "quoted by a hook" else f"welcome at {site}?session={pin}"
-        return [TextContent("In."), TextContent(text)] if parts else text
+        return [TextContent("In."), TextContent(text), *files(text)] if parts else text
 
     hooks: dict[str, list[Hook]] = {
         "put in by a hook": [before_tool(swap)],
@@ -129,8 +152,10 @@ def test_the_model_reads_it_and_no_human_does(place: str, *, parts: bool) -> Non
     assert secret_of(place) not in repr((told, exported, log))
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_no_face_shows_it_and_no_page(place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "parts"), [*((place, False) for place in PLACES), ("a default", True)]
+)
+def test_no_face_shows_it_and_no_page(place: str, *, parts: bool) -> None:
     """As it comes, to whoever comes back, as a story, and as the data of entries."""
 
     async def told(base: Any) -> dict[str, str]:
@@ -150,9 +175,39 @@ def test_no_face_shows_it_and_no_page(place: str) -> None:
                 web = [(await client.get(path)).raise_for_status().text for path in paths]
         return {"AG-UI": "".join(agui), "OpenAI": openai, "pages": "".join(web)}
 
-    texts = asyncio.run(told(talker(place)))
+    texts = asyncio.run(told(talker(place, parts=parts)))
     assert all(
         "session=<pin>" in texts[name] or "session=&lt;pin&gt;" in texts[name]
         for name in ("AG-UI", "pages")
     )
     assert [name for name, text in texts.items() if secret_of(place) in text] == []
+    if parts:
+        held = base64(f"welcome at x?session={secret_of(place)}").rstrip("=")
+        assert held not in "".join(texts.values())
+        assert "(withheld: a file that may say &lt;pin&gt;)" in texts["pages"]
+
+
+@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_that_prints_shows_it(place: str, *, parts: bool) -> None:
+    """What has happened, the messages, and what is read of a failed test."""
+    events: list[Event] = []
+    agent = talker(place, parts=parts, observers=[lambda _old, event, _new: events.append(event)])
+
+    result = agent.run("Go.")
+
+    returned = [event for event in events if isinstance(event, ToolReturned)]
+    (told,) = [part for message in result.messages for part in message.tool_call_results]
+    for value in (returned, told, result.messages):
+        printed = f"{value!r} {pretty_repr(value, max_length=None, max_depth=None)}"
+        assert "display=" in printed
+        assert secret_of(place) not in printed
+    assert QUOTED in transcript(result)
+    assert secret_of(place) not in transcript(result) + transcript(result.messages)
+
+
+def test_what_people_may_see_prints_as_it_is() -> None:
+    """Every field, by its name."""
+    assert repr(ToolResult("in")) == "ToolResult(content='in', writes=(), warnings=())"
+    told = ToolCallResult("in", ToolCall("login"), error=True)
+    assert repr(told) == f"ToolCallResult(result='in', origin={told.origin!r}, error=True)"

@@ -409,23 +409,46 @@ def test_without_the_role_nobody_answers() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "both"),
     [
-        ((), ("a",), ("a",)),
-        (("a",), (), ("a",)),
-        (("a", "b"), ("b", "c"), ("b",)),
-        (("a", "b"), ("c",), ("a/b and c",)),
+        ((), ("a",), [("a",)]),
+        (("a",), (), [("a",)]),
+        (("a",), ("a",), [("a",)]),
+        (("a", "b"), ("b", "c"), [("a", "b"), ("b", "c")]),
     ],
 )
 def test_what_two_policies_want_is_wanted(first: Any, second: Any, both: Any) -> None:
     """However they are combined, none loosens the other."""
     wanted = [WithApprovers(AlwaysAskPolicy(), Approvers(1, first, apart=True))]
     wanted.append(WithApprovers(AlwaysAskPolicy(), Approvers(3, second)))
-    expected = Approvers(3, both, apart=True)
+    expected = Approvers(3, both[0], apart=True, also=both[1:])
     nested = WithApprovers(wanted[0], wanted[1].approvers)
 
     for policy in (wanted[0] | wanted[1], wanted[0] & wanted[1], nested):
         assert Bank(by_token, policy).stopped()[0].approvers == expected
     options = WithQuestionOptions(nested, expires_s=60)
     assert Bank(by_token, options).stopped()[0].approvers == expected
+
+
+def test_who_answers_has_a_role_of_each_of_two_policies() -> None:
+    """One that both want, or one of each; and is told which one is lacking."""
+    known = {"Ada": ("a", "c"), "Bob": ("b",), "Cyd": ("a",), "Dan": ("c",)}
+
+    def who(decision: Any, question: Any) -> Principal:
+        return Principal(decision.credential, known[decision.credential])
+
+    one, other = (
+        WithApprovers(AlwaysAskPolicy(), Approvers(1, roles)) for roles in (("a", "b"), ("b", "c"))
+    )
+    policy = one | other
+    for name, lacking in (("Cyd", "'b' or 'c'"), ("Dan", "'a' or 'b'")):
+        bank = Bank(who, policy)
+        (call,) = bank.stopped()
+        refusal = bank.refusal(evolve(call.confirm(), credential=name))
+        assert refusal.text.endswith(f"{name} has not got the role {lacking}")
+    for name in ("Ada", "Bob"):
+        bank = Bank(who, policy)
+        (call,) = bank.stopped()
+        assert Approvers(**call.to_dict()["approvers"]) == call.approvers
+        bank.decide(evolve(call.confirm(), credential=name))
 
 
 @pytest.mark.parametrize("started_by", ["Ada", None])

@@ -150,7 +150,7 @@ def test_a_fork_says_which_tokens_are_its_own() -> None:
 
 def test_what_was_said_before_quotes_no_secret_of_a_call() -> None:
     """Neither in its arguments, nor where its result, or a later one, says it again."""
-    call = {"$type": "ToolCall", "tool_name": "pay", "secret": ["pin"]}
+    call: dict[str, Any] = {"$type": "ToolCall", "tool_name": "pay", "secret": ["pin"]}
     call |= {"arguments": {"amount": 5, "pin": "hush-hush"}}
     messages = [
         {"role": "user", "content": "Pay."},

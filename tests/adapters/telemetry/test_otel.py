@@ -39,6 +39,7 @@ from detent import (
     SecretParameter,
     TextContent,
     ToolCall,
+    ToolInvocationError,
     tool,
 )
 from detent.adapters.telemetry import conventions as names
@@ -269,6 +270,21 @@ def test_failures_have_a_type_and_tell_no_secret(seen: Seen) -> None:
         ("invoke_agent clerk", "server", StatusCode.ERROR),
     ]
     assert "secret" not in "".join(span.to_json() for span in seen.all())
+
+
+@pytest.mark.parametrize("contents", [False, True])
+def test_a_run_that_a_tool_has_ended_tells_no_text_of_it(seen: Seen, *, contents: bool) -> None:
+    """Neither on spans nor with metrics, where each text would be one series more."""
+    telemetry = seen.telemetry(contents=contents)
+    options: Any = {"telemetry": telemetry, "raise_on_tool_invocation_failure": True}
+
+    with pytest.raises(ToolInvocationError):
+        clerk(seen, ToolCall("fail"), **options).run("Go")
+
+    assert attributes(seen.named("invoke_agent clerk"))[names.ERROR_TYPE] == "OSError"
+    points = [point.attributes for each in seen.metrics().values() for point in each]
+    assert "OSError" in str(points)
+    assert "secret" not in "".join(span.to_json() for span in seen.all()) + str(points)
 
 
 @pytest.mark.parametrize("others", [(), (ToolCall("look", {"q": "x"}),)])

@@ -143,7 +143,7 @@ def test_an_attempt_that_ends_by_itself_ends_the_row_of_crashes() -> None:
 def test_no_other_tool_counts_crashes() -> None:
     """Somebody is asked, or looks it up, after each."""
     for how in ("ask", "fail"):
-        spec, run = in_flight(how)  # type: ignore[arg-type]  # a text of those that there are
+        spec, run = in_flight(how)
         resumed = step(spec, run, Resumed("b"))
         assert all(not slot.crashes for slot in resumed.slots)
 
@@ -336,8 +336,8 @@ def test_a_copy_of_a_run_has_questions_of_its_own() -> None:
 
 def keys_of(spec: AgentSpec[State], run: Run[State]) -> list[str]:
     """By which keys calls are begun, looked up, or asked about."""
-    kinds = RunTool | Reconcile | AskHuman
-    names = [one.name for one in due(spec, run) if isinstance(one, kinds)]
+    effects = due(spec, run)
+    names = [one.name for one in effects if isinstance(one, RunTool | Reconcile | AskHuman)]
     return [name.key for name in names if name is not None]
 
 

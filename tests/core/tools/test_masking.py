@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64encode, encodebytes, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -16,6 +16,7 @@ from pydantic import BaseModel, RootModel
 from detent import (
     ChatMessage,
     ChatRole,
+    FileContent,
     ImageContent,
     State,
     TextContent,
@@ -25,12 +26,14 @@ from detent import (
     ToolDefinitionError,
     create_tool_from_function,
 )
+from detent.core.chat.messages import ResultPart
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.masking import (
     MASK,
     SecretParameter,
     masked_in,
     shown_call,
+    shown_content,
     shown_message,
     shown_result,
     with_secrets_marked,
@@ -72,6 +75,82 @@ def test_people_see_calls_and_results_without_what_is_secret() -> None:
     other = ChatMessage.from_tool("4711", cut).tool_call_results[0]
     assert shown_result(other).text == "4711"  # which nobody has said
     assert shown_result(evolve(other, origin=secret), ()).text == "4711"
+
+
+PIN = "S3CRETpin99"
+WITHHELD = TextContent("(withheld: a file that may say <pin>)")
+
+
+def base64(data: str | bytes) -> str:
+    """As a part holds it."""
+    return b64encode(data.encode() if isinstance(data, str) else data).decode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        base64(f"key={PIN}"),
+        base64(f"key={PIN.lower()}"),
+        base64(f"key={PIN}".encode("utf-16")),
+        base64(b"\x89PNG\xff" + PIN.encode() + b"\xfe"),
+        base64("é" * 40_000 + PIN),
+        base64(base64(f"key={PIN}")),
+        encodebytes(f"key={PIN};".encode() * 9).decode(),
+        urlsafe_b64encode(f"~~~???{PIN}".encode()).decode(),
+        "data:text/plain;base64," + base64(f"key={PIN}"),
+        base64(f"key={PIN}").rstrip("=") + "!",
+        PIN,
+    ],
+    ids=[
+        "text", "small", "UTF-16", "binary", "large", "twice", "lines", "of URLs", "URI", "cut",
+        "no base64",
+    ],
+)  # fmt: skip
+def test_a_file_that_says_a_secret_is_withheld(data: str) -> None:
+    """Whoever is shown it would read it there."""
+    parts: list[ResultPart] = [FileContent(data, "text/plain", "a.txt"), ImageContent(data)]
+
+    text, image = shown_content(parts, {"pin": PIN}, ["pin"])
+
+    assert (text, image) == (
+        WITHHELD,
+        evolve(WITHHELD, text="(withheld: an image that may say <pin>)"),
+    )
+
+
+def test_a_number_is_looked_for_in_files_where_it_stands_alone() -> None:
+    """Others hold its digits by chance."""
+    texts = [f"{'é' * 20_000}{text}" for text in ("it is 4711.", "it is 147119.")]
+    parts = [FileContent(base64(text), "text/plain") for text in texts]
+    arguments = {"pin": 4711, "n": 1}
+
+    assert shown_content(parts, arguments, ["pin"]) == (WITHHELD, parts[1])
+    assert shown_content(parts, arguments, ["other"]) == tuple(parts)
+    longest = {"pin": "ab" * 40_000}
+    assert shown_content(parts, longest, ["pin"]) == (WITHHELD, WITHHELD)
+
+
+def test_what_goes_along_with_a_file_says_no_secret_either() -> None:
+    """However deep, as a key, as a number, and as what only prints as one."""
+    day = date(2011, 4, 7)
+    about = {"of": [{f"/{PIN}": PIN, "n": 4711}, ("x", [PIN])], "day": day, "m": 14711, "no": None}
+    parts: list[ResultPart] = [
+        FileContent("eA==", f"text/{PIN}", f"{PIN}.txt", about),
+        ImageContent("eA==", "image/png", PIN, about),
+    ]
+
+    shown = shown_content(parts, {"pin": PIN, "n": 4711, "d": day}, ["pin", "n", "d"])
+
+    clean: dict[str, Any] = {
+        "of": [{"/<pin>": "<pin>", "n": "<n>"}, ["x", ["<pin>"]]],
+        "day": "<d>",
+        "m": 14711,
+    }
+    clean["no"] = None
+    assert shown == (
+        FileContent("eA==", "text/<pin>", "<pin>.txt", clean),
+        ImageContent("eA==", "image/png", "<pin>", clean),
+    )
 
 
 def test_what_has_a_secret_part_is_secret_as_a_whole() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
-from attrs import evolve
+from attrs import define, evolve, field
 
 from detent.adapters.system.failures import is_stop, outcome_of
 from detent.adapters.system.threads_and_loops import in_background
@@ -132,44 +132,128 @@ class AttemptStream:
             self(StreamingChunk(finish_reason="discarded"))
 
 
+@define
+class _StreamedCall:
+    """A call of a message that is not over: what of it was held back, and what is known of it.
+
+    `secrets` are its secret arguments; None as long as nobody knows its tool.
+    """
+
+    id: str | None = None
+    tool_name: str = ""
+    secrets: frozenset[str] | None = None
+    held: list[str] = field(factory=list)
+    is_told: bool = False
+    size: int = 0
+    least: int = 0
+    """With fewer characters it is no object yet: each look takes as long as all that is held."""
+
+    def is_another_than(self, delta: ToolCallDelta) -> bool:
+        """Whether a piece begins another call at the same place."""
+        return bool(self.tool_name and delta.tool_name) and (
+            self.tool_name != delta.tool_name
+            or (None not in (self.id, delta.id) and self.id != delta.id)
+        )
+
+    def told(self, index: int, arguments: str) -> StreamingChunk:
+        """All of its arguments, which are told once."""
+        self.is_told = True
+        self.held.clear()
+        return StreamingChunk(tool_calls=(ToolCallDelta(index, arguments=arguments),))
+
+
 class SecretFilter:
     """Pieces as people may see them: arguments with secrets come at once, masked, when complete.
 
     `masked` are the secret parameters by the names of their tools, under "*" those of others.
+
+    RULE: of a call whose tool has secrets, or is not known yet, no piece passes as it came, until
+    its message ends: servers may send anything between two pieces of a call.
     """
 
     def __init__(self, masked: Mapping[str, frozenset[str]]) -> None:
         self._masked = masked
-        self._held: dict[int, tuple[str, str]] = {}
+        self._calls: dict[int, _StreamedCall] = {}
+        self._fresh: dict[int, _StreamedCall] = {}
+        """Those that were at it last: a piece of something else may show that they are complete."""
 
     def __call__(self, chunk: StreamingChunk) -> Iterator[StreamingChunk]:
         """What may be shown now."""
+        if chunk.finish_reason == "discarded":  # and so is what was held back of it
+            self._forget()
+        yield from self._ended_by(chunk)
         deltas = tuple(map(self._veiled, chunk.tool_calls))
-        still = {delta.index for delta in deltas}
-        for index in [one for one in self._held if one not in still]:
-            name, text = self._held.pop(index)
-            whole = ToolCallDelta(index, arguments=_masked_json(text, self._secrets(name)))
-            yield StreamingChunk(tool_calls=(whole,))
-        yield evolve(chunk, tool_calls=deltas) if deltas != chunk.tool_calls else chunk
+        if deltas != chunk.tool_calls:
+            chunk = evolve(chunk, tool_calls=deltas)
+        if chunk.finish_reason is None:
+            yield chunk
+            return
+        if deltas:  # the last pieces come along with the end
+            yield evolve(chunk, finish_reason=None)
+            chunk = evolve(chunk, tool_calls=())
+        for index, call in self._calls.items():
+            yield from self._rest(index, call)
+        self._forget()
+        yield chunk
+
+    def _forget(self) -> None:
+        self._calls, self._fresh = {}, {}
+
+    def _ended_by(self, chunk: StreamingChunk) -> Iterator[StreamingChunk]:
+        """The calls that a piece of something else shows to be complete."""
+        for delta in chunk.tool_calls:
+            call = self._calls.get(delta.index)
+            if call is not None and call.is_another_than(delta):
+                yield from self._rest(delta.index, call)
+                del self._calls[delta.index]
+                self._fresh.pop(delta.index, None)
+        if not self._fresh:
+            return
+        going_on = {delta.index for delta in chunk.tool_calls}
+        for index in [index for index in self._fresh if index not in going_on]:
+            call = self._fresh.pop(index)
+            if call.size >= call.least and call.held[-1].endswith("}"):
+                call.least = 2 * call.size
+                text = _masked_json("".join(call.held), call.secrets or frozenset())
+                if text is not None:
+                    yield call.told(index, text)
 
     def _veiled(self, delta: ToolCallDelta) -> ToolCallDelta:
-        if delta.tool_name is not None and self._secrets(delta.tool_name):
-            self._held[delta.index] = (delta.tool_name, "")
-        if delta.index not in self._held:
-            return delta
-        name, text = self._held[delta.index]
-        self._held[delta.index] = (name, text + delta.arguments)
-        return evolve(delta, arguments="")
+        call = self._calls.setdefault(delta.index, _StreamedCall())
+        call.id = call.id or delta.id
+        if delta.tool_name and not call.tool_name:
+            call.tool_name = delta.tool_name
+            others = self._masked.get("*", frozenset())
+            call.secrets = self._masked.get(delta.tool_name, others)
+        if call.secrets is not None and not call.secrets:
+            if not call.held:
+                return delta
+            held = "".join(call.held)  # from before its tool was known
+            call.held.clear()
+            return evolve(delta, arguments=held + delta.arguments)
+        if not call.is_told and delta.arguments:
+            call.held.append(delta.arguments)
+            call.size += len(delta.arguments)
+        if not call.is_told and call.secrets and call.held:
+            self._fresh[delta.index] = call
+        return evolve(delta, arguments="") if delta.arguments else delta
 
-    def _secrets(self, tool_name: str) -> frozenset[str]:
-        return self._masked.get(tool_name, self._masked.get("*", frozenset()))
+    def _rest(self, index: int, call: _StreamedCall) -> Iterator[StreamingChunk]:
+        """What was held back of a call that is over, masked, if it was not told yet."""
+        is_known = call.secrets is not None
+        if call.is_told or not (call.secrets if is_known else call.held):
+            return
+        names = call.secrets or frozenset[str]().union(*self._masked.values())
+        text = _masked_json("".join(call.held), names)
+        yield call.told(index, MASK if text is None else text)
 
 
-def _masked_json(text: str, names: frozenset[str]) -> str:
+def _masked_json(text: str, names: frozenset[str]) -> str | None:
+    """The arguments that a text says, masked; None where it is no object: no tool runs with it."""
     try:
         return json.dumps(masked(json.loads(text or "{}"), names), ensure_ascii=False)
-    except (ValueError, AttributeError, RecursionError):  # no object: no tool runs with it
-        return MASK
+    except (ValueError, AttributeError, RecursionError):
+        return None
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

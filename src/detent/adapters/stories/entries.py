@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 from detent.adapters.stories.quotes import without_quotes
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.redaction import without_secrets
-from detent.core.tools.secrets import Secrets
+from detent.core.tools.secrets import SecretValues
 from detent.core.values.frozen import EMPTY
 
 Json: TypeAlias = Mapping[str, Any]
@@ -109,7 +109,7 @@ def list_of(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def masked_data(data: Any, names: Collection[str], secrets: Secrets = EMPTY) -> Any:
+def masked_data(data: Any, names: Collection[str], secrets: SecretValues = EMPTY) -> Any:
     """Stored data as people may see it: of each call, and of what is decided, without `names`.
 
     Nor with any text that says one of the `secrets` of the run.

@@ -17,7 +17,14 @@ from opentelemetry.util.types import AttributeValue
 from detent.adapters.telemetry import conventions as names
 from detent.adapters.telemetry.contents import Contents
 from detent.adapters.telemetry.instruments import Instruments
-from detent.adapters.telemetry.works import Came, ModelWork, ToolWork, Work, failed
+from detent.adapters.telemetry.works import (
+    Came,
+    ModelWork,
+    ToolWork,
+    Work,
+    failed,
+    fault_type,
+)
 from detent.core.machine.delegation import nested_run, runs_in
 from detent.core.run.approval import DecisionRecord
 from detent.core.run.effects import AskModel, Effect, RunTool
@@ -26,6 +33,7 @@ from detent.core.run.outcomes import Failed
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Faulted, Run, Slot
 from detent.core.storage.journal import status_of
+from detent.core.tools.result import ToolFault
 from detent.ports.confirmation import HITLBreakpointException
 from detent.ports.results import BreakpointException
 from detent.ports.telemetry import Drive, Model
@@ -355,7 +363,7 @@ def _error_type(run: Run[Any] | None, error: BaseException | None) -> str | None
     """Why a leg has failed; None where it has not: who waits for a human has not failed."""
     if run is not None and isinstance(run.outcome, Failed):
         failure = run.outcome.failure
-        return str(getattr(failure, "cause", None) or getattr(failure, "kind", "failed"))
+        return fault_type(failure) if isinstance(failure, ToolFault) else failure.cause
     if error is None or isinstance(error, PAUSED):
         return None
     return type(error).__qualname__

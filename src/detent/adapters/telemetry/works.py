@@ -17,6 +17,7 @@ from detent.core.chat.replies import Usage
 from detent.core.run.effects import AskModel, RunTool
 from detent.core.run.events import Event, ModelFailed, ModelReplied, ToolRaised, ToolReturned
 from detent.core.run.run import Slot
+from detent.core.tools.result import ToolFault
 from detent.ports.telemetry import Came as Came  # noqa: PLC0414 - for those who make works
 from detent.ports.telemetry import Model
 
@@ -27,6 +28,14 @@ def failed(span: Span, kind: str) -> None:
     """Mark a span as failed. RULE: no message of an error, which may hold a secret."""
     span.set_attribute(names.ERROR_TYPE, kind)
     span.set_status(Status(StatusCode.ERROR))
+
+
+def fault_type(fault: ToolFault) -> str:
+    """What a tool has raised, by its class, as long as that is known, or the kind of the fault.
+
+    RULE: these are few. What was raised has a text, which may hold a secret.
+    """
+    return fault.kind if fault.cause is None else type(fault.cause).__qualname__
 
 
 class Work(Protocol):
@@ -168,8 +177,7 @@ class ToolWork:
     def record(self, span: Span, event: Event | None, contents: Contents | None) -> str:
         """As the protocol says."""
         if isinstance(event, ToolRaised):
-            cause = event.fault.cause
-            return event.fault.kind if cause is None else type(cause).__qualname__
+            return fault_type(event.fault)
         if isinstance(event, ToolReturned) and contents is not None and self.effect is not None:
             span.set_attributes(contents.of_result(self.effect, event.result))
         return ""

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from detent.adapters.stories.entries import masked_data
 from detent.adapters.web.shown import secret_names
 from detent.adapters.web.tally import DAY_S
-from detent.core.tools.secrets import Secrets
+from detent.core.tools.secrets import SecretValues
 from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
@@ -122,7 +122,7 @@ def plain_entries(hosted: HostedRun, entries: list[Entry], after: int = -1) -> d
     return {"run_id": hosted.listed.run_id, "entries": rows}
 
 
-def plain_entry(entry: Entry, secret: Collection[str], secrets: Secrets) -> dict[str, Any]:
+def plain_entry(entry: Entry, secret: Collection[str], secrets: SecretValues) -> dict[str, Any]:
     """An entry as plain values; arguments of these names are masked, and no secret is quoted."""
     place = {"position": entry.position, "at": entry.at}
     plain = {"kind": entry.kind, "status": entry.status}

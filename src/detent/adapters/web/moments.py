@@ -25,7 +25,7 @@ from detent.core.errors import StoredDataError
 from detent.core.run.run import Acting, Run
 from detent.core.state.keys import UNSET
 from detent.core.tools.redaction import without_secrets
-from detent.core.tools.secrets import Secrets
+from detent.core.tools.secrets import SecretValues
 from detent.core.values.frozen import EMPTY
 from detent.ports.hosting import Fork, Host, HostedAgent, HostedRun
 from detent.ports.journal import Entry, RunNotFoundError
@@ -50,13 +50,15 @@ class StateChange:
 
 
 def state_changes(
-    before: Run[Any], after: Run[Any], secrets: Secrets = EMPTY
+    before: Run[Any], after: Run[Any], secrets: SecretValues = EMPTY
 ) -> tuple[StateChange, ...]:
     """What an event has changed in the state of its run, without what is secret in that."""
     return tuple(_state_changes(before, after, secrets))
 
 
-def _state_changes(before: Run[Any], after: Run[Any], secrets: Secrets) -> Iterator[StateChange]:
+def _state_changes(
+    before: Run[Any], after: Run[Any], secrets: SecretValues
+) -> Iterator[StateChange]:
     def text(value: object) -> str | None:
         plain = _json(value)
         return None if plain is None else without_secrets(plain, secrets, secrets)

@@ -12,7 +12,7 @@ from attrs.converters import optional
 from detent.core.values.copies import frozen_leaf
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import ATOMS, EMPTY, FrozenDict, freeze, is_deep, sealed
-from detent.core.values.short_repr import MASK
+from detent.core.values.short_repr import MASK, joined_repr
 
 Part = TypeVar("Part")
 
@@ -122,7 +122,7 @@ class ToolCall:
         yield "unreadable", MASK if self.secret and self.unreadable else self.unreadable
 
     def __repr__(self) -> str:
-        return f"ToolCall({', '.join(f'{name}={part!r}' for name, part in self.__rich_repr__())})"
+        return f"ToolCall({joined_repr(self.__rich_repr__())})"
 
 
 @sealed
@@ -162,9 +162,12 @@ def _result(value: str | Sequence[ResultPart]) -> str | tuple[ResultPart, ...]:
 
 @sealed
 @fast_init
-@frozen
+@frozen(repr=False)
 class ToolCallResult:
-    """What came of a tool call, for the model to read. `display` is for people, if not the same."""
+    """What came of a tool call, for the model to read. `display` is for people, if not the same.
+
+    It prints in place of the result.
+    """
 
     result: str | tuple[ResultPart, ...] = field(converter=_result)
     origin: ToolCall
@@ -177,6 +180,14 @@ class ToolCallResult:
         if isinstance(self.result, str):
             return self.result
         return "\n".join(part.text for part in self.result if isinstance(part, TextContent))
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        """What prints, by name."""
+        yield ("result", self.result) if self.display is None else ("display", self.display)
+        yield from (("origin", self.origin), ("error", self.error))
+
+    def __repr__(self) -> str:
+        return f"ToolCallResult({joined_repr(self.__rich_repr__())})"
 
 
 Content: TypeAlias = ResultPart | ReasoningContent | ToolCall | ToolCallResult | Citation

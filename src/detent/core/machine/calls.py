@@ -147,9 +147,10 @@ def not_entitled(
         return None
     if who is None:
         return Refusal("unauthenticated", UNKNOWN_PERSON)
-    if approvers.roles and not {*approvers.roles} & {*who.roles}:
-        roles = " or ".join(map(repr, approvers.roles))
-        return Refusal("not_entitled", f"{who.name} has not got the role {roles}")
+    for group in filter(None, (approvers.roles, *approvers.also)):
+        if not {*group} & {*who.roles}:
+            roles = " or ".join(map(repr, group))
+            return Refusal("not_entitled", f"{who.name} has not got the role {roles}")
     if isinstance(decision, Rejected):
         return None
     if approvers.apart and (not started_by or started_by == who.name):

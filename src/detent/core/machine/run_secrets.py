@@ -12,10 +12,10 @@ from detent.core.run.run import Run, agent_at
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import secret_parameters, shown_content, with_secrets_marked
 from detent.core.tools.result import ToolResult
-from detent.core.tools.secrets import Secrets, secrets_of_call
+from detent.core.tools.secrets import SecretValues, secrets_of_call
 
 
-def secrets_of_run(spec: AgentSpec[Any], run: Run[Any]) -> Secrets:
+def secrets_of_run(spec: AgentSpec[Any], run: Run[Any]) -> SecretValues:
     """What nobody may see of what a run is made of.
 
     RULE: what is quoted is found by what it is. A state, or the answer of an agent, does not say
@@ -50,7 +50,7 @@ def _calls_in(run: Run[Any]) -> Iterator[ToolCall]:
         yield slot.call
 
 
-def displayed(result: ToolResult, secrets: Secrets) -> ToolResult:
+def displayed(result: ToolResult, secrets: SecretValues) -> ToolResult:
     """The result of an agent, with what people see of it: nothing that is secret inside it."""
     if not secrets:
         return result
@@ -60,5 +60,5 @@ def displayed(result: ToolResult, secrets: Secrets) -> ToolResult:
 
 def marked_messages(spec: AgentSpec[Any], messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
     """Messages whose calls know what is secret in them."""
-    names = secret_parameters(spec.tools.values())
+    names = secret_parameters({name: tool.masked for name, tool in spec.tools.items()})
     return [with_secrets_marked(message, names) for message in messages] if names else messages

@@ -82,6 +82,10 @@ def _roles(value: Iterable[str]) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _groups(value: Iterable[Iterable[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(_roles, value))
+
+
 @frozen
 class Principal:
     """Who decides, as an authenticator says: it names, and nobody else does.
@@ -106,19 +110,20 @@ class Approvers:
         count: how many different people must say yes; one no is enough to reject.
         roles: who answers has one of these roles; () is anybody.
         apart: nobody says yes to a call of a run that they have started themselves.
+        also: further roles, of each of these one as well.
     """
 
     count: int = field(default=1, validator=_is_count)
     roles: tuple[str, ...] = field(default=(), converter=_roles, validator=deep_iterable(_is_text))
     apart: bool = field(default=False, validator=_is_choice)
+    also: tuple[tuple[str, ...], ...] = field(default=(), converter=_groups)
 
     def __and__(self, other: Approvers) -> Approvers:
         """Who may answer by both."""
-        roles = self.roles or other.roles
-        if self.roles and other.roles:
-            common = tuple(role for role in self.roles if role in other.roles)
-            roles = common or (" and ".join(map("/".join, (self.roles, other.roles))),)
-        return Approvers(max(self.count, other.count), roles, self.apart or other.apart)
+        groups = [group for one in (self, other) for group in (one.roles, *one.also) if group]
+        roles, *also = dict.fromkeys(groups) or [()]
+        apart = self.apart or other.apart
+        return Approvers(max(self.count, other.count), roles, apart, tuple(also))
 
 
 ANYBODY = Approvers()

@@ -110,7 +110,7 @@ class AskModel:
 
         See `secret_parameters`.
         """
-        return secret_parameters((*self.known, *self.tools))
+        return secret_parameters({tool.name: tool.masked for tool in (*self.known, *self.tools)})
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from attrs import evolve
 
 from detent.core.chat.messages import (
     ChatMessage,
+    FileContent,
+    ImageContent,
     ResultPart,
     TextContent,
     ToolCall,
@@ -17,9 +21,12 @@ from detent.core.chat.messages import (
     with_calls,
 )
 from detent.core.schema.record_fields import class_of, field_names
-from detent.core.tools.redaction import without_secrets
+from detent.core.tools.redaction import Secrets
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.short_repr import MASK as MASK  # noqa: PLC0414 - masks are of here
+
+LETTERS, OF_URLS = re.compile(r"[^A-Za-z0-9+/]"), str.maketrans("-_", "+/")
+"""What is none of base64, and how those of URLs are written elsewhere."""
 
 PLAIN = frozenset({"type", "properties", "required", "title", "description", "$defs"})
 """The keywords of a schema that says of its properties all at one place."""
@@ -68,15 +75,34 @@ def shown_result(result: ToolCallResult, names: Collection[str] | None = None) -
 def shown_content(
     content: str | Sequence[ResultPart], arguments: Mapping[str, Any], names: Collection[str]
 ) -> str | tuple[ResultPart, ...]:
-    """What a tool has given as people may see it: no text in it says what is secret."""
+    """What a tool has given as people may see it: nothing in it says what is secret."""
+    secrets = Secrets(arguments, names)
     if isinstance(content, str):
-        return without_secrets(content, arguments, names)
-    return tuple(
-        evolve(part, text=without_secrets(part.text, arguments, names))
-        if isinstance(part, TextContent)
-        else part
-        for part in content
-    )
+        return secrets.without(content)
+    return tuple(_shown_part(part, secrets) for part in content) if secrets else tuple(content)
+
+
+def _shown_part(part: ResultPart, secrets: Secrets) -> ResultPart:
+    clean = secrets.without_in
+    match part:
+        case TextContent(text):
+            return TextContent(secrets.without(text))
+        case FileContent(data, mime_type, name, extra) if not _says(data, secrets):
+            return FileContent(data, clean(mime_type), clean(name), clean(extra))
+        case ImageContent(data, mime_type, detail, meta) if not _says(data, secrets):
+            return ImageContent(data, clean(mime_type), clean(detail), clean(meta))
+        case _:
+            kind = "a file" if isinstance(part, FileContent) else "an image"
+            return TextContent(f"(withheld: {kind} that may say {secrets})")
+
+
+def _says(data: str, secrets: Secrets) -> bool:
+    """Whether a secret stands in what is base64, or is nearly: whoever shows it may be lenient."""
+    with suppress(ValueError):
+        return secrets.are_in(b64decode(data, validate=True))
+    letters = LETTERS.sub("", data.rpartition(",")[2].translate(OF_URLS))
+    whole = letters[: len(letters) - (len(letters) % 4 == 1)]
+    return any(map(secrets.are_in, (data.encode(errors="replace"), b64decode(f"{whole}=="))))
 
 
 def shown_message(message: ChatMessage) -> ChatMessage:
@@ -92,25 +118,12 @@ def shown_message(message: ChatMessage) -> ChatMessage:
     return evolve(message, content=content)
 
 
-class Masked(Protocol):
-    """A tool, or what is said of one."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def masked(self) -> frozenset[str]:
-        """The parameters whose values no human is shown."""
-
-
-def secret_parameters(tools: Iterable[Masked]) -> dict[str, frozenset[str]]:
+def secret_parameters(masked: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     """The secret parameters by tool; nothing where none is secret.
 
     Under "*" are those of calls of what is no tool: a model that has misspelled the name of one
     has its secrets in its arguments.
     """
-    masked = {tool.name: tool.masked for tool in tools}
     if not any(masked.values()):
         return {}
     return {**masked, "*": frozenset[str]().union(*masked.values())}

@@ -14,12 +14,13 @@ from base64 import b32encode, b64encode
 from bisect import bisect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from enum import Enum
 from html import escape
 from inspect import isroutine
 from itertools import accumulate, islice
 from string import ascii_lowercase, ascii_uppercase, punctuation, whitespace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
@@ -45,6 +46,9 @@ A_PAGE = 4096
 
 MOST = 65_536
 """Secrets with more characters are not looked for: nothing is told of what may have them."""
+
+ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
+"""In these a secret is looked for in the bytes of a file."""
 
 SIGNS = punctuation + whitespace
 """What makes no longer word with anything around it."""
@@ -94,18 +98,69 @@ def redact(text: str, values: Mapping[str, object], *, known: object) -> str:
     )
 
 
+class Secrets:
+    """What a call has for the parameters `names`, which people may not see: read but once."""
+
+    def __init__(self, arguments: Mapping[str, object], names: Collection[str]) -> None:
+        self._values = {name: arguments[name] for name in names if name in arguments}
+        self._plain = _parts_by_name(self._values)
+        self._parts = dict[Part, str]()
+        self._are_long = sum(len(part.text) for part in self._plain) > MOST
+        for part, name in () if self._are_long else self._plain.items():
+            for form in (part.text,) if part.is_apart else _disguises(part.text):
+                self._parts.setdefault(Part(form.translate(ALIKE), part.is_apart), name)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._values)
+
+    def __str__(self) -> str:
+        return ", ".join(f"<{name}>" for name in self._values)
+
+    def without(self, text: str) -> str:
+        """A text with names in their place."""
+        if not self:
+            return text
+        if self._are_long:
+            return f"(withheld: it may say {self})"
+        return _without(text, _find(self._parts, text[:READ].translate(ALIKE), SECRET))
+
+    def without_in(self, value: Any) -> Any:
+        """A value with names in their place, in texts however deep, and where a number is one."""
+        if isinstance(value, str) and not isinstance(value, Enum):
+            return self.without(value)
+        if isinstance(value, Mapping):
+            return {self.without_in(key): self.without_in(item) for key, item in value.items()}
+        if isinstance(value, list) or type(value) is tuple:
+            return [self.without_in(item) for item in value]
+        for part in _parts(value):
+            if (visible := self.without(part.text)) != part.text:
+                return visible
+        return value
+
+    def are_in(self, data: bytes) -> bool:
+        """Whether one of them can be read in data: in the head of a text as `without` finds it.
+
+        Anywhere else they are looked for as they are, so that a large file takes no long time.
+        """
+        if not self or self._are_long:
+            return bool(self)
+        with suppress(UnicodeDecodeError):
+            head = data.decode()[:READ]
+            if self.without(head) != head:
+                return True
+        alike = data.lower()
+        for part in self._plain:
+            for encoding in ENCODINGS if len(part.text) > SHORT else ():
+                form = part.text.encode(encoding, errors="replace").lower()
+                if form in alike and (not part.is_apart or _is_apart(form, alike)):
+                    return True
+        return False
+
+
 def without_secrets(text: str, arguments: Mapping[str, object], names: Collection[str]) -> str:
     """`text` without what a call has for the parameters `names`, which people may not see."""
-    secrets = {name: arguments[name] for name in names if name in arguments}
-    if not secrets:
-        return text
-    parts, names_of = dict[Part, str](), _parts_by_name(secrets)
-    if sum(len(part.text) for part in names_of) > MOST:
-        return f"(withheld: it may say {', '.join(f'<{name}>' for name in secrets)})"
-    for part, name in names_of.items():
-        for form in (part.text,) if part.is_apart else _disguises(part.text):
-            parts.setdefault(Part(form.translate(ALIKE), part.is_apart), name)
-    return _without(text, _find(parts, text[:READ].translate(ALIKE), SECRET))
+    return Secrets(arguments, names).without(text)
 
 
 def all_without_secrets(
@@ -129,6 +184,11 @@ def _without(text: str, spans: Iterator[Span]) -> str:
         place = max(place, end)
     rest = len(text) - most
     return "".join((*pieces, text[place:most], f"… ({rest} more characters)" if rest else ""))
+
+
+def _is_apart(form: bytes, data: bytes) -> bool:
+    """Whether a form stands somewhere in data with no digit and no letter around it."""
+    return re.search(rb"(?<![0-9a-z])" + re.escape(form) + rb"(?![0-9a-z])", data) is not None
 
 
 def _first_and_longest(span: Span) -> tuple[int, int]:

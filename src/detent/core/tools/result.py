@@ -23,6 +23,7 @@ from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import AS_IT_IS, Reply, TextRule
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import ATOMS
+from detent.core.values.short_repr import joined_repr
 
 FaultKind: TypeAlias = Literal[
     "unknown_tool",
@@ -48,12 +49,13 @@ SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 @fast_init
-@frozen
+@frozen(repr=False)
 class ToolResult:
     """What a tool gave: content for the model to read, and writes for the state.
 
     `warnings` tell observers what the wiring expected and the result did not have. `display` is
-    what people see in place of the content, where that quotes what is secret in its call.
+    what people see in place of the content, where that quotes what is secret in its call; it prints
+    in its place, too.
     """
 
     content: str | tuple[ResultPart, ...]
@@ -65,6 +67,14 @@ class ToolResult:
     def visible(self) -> str | tuple[ResultPart, ...]:
         """The content as people may see it."""
         return self.content if self.display is None else self.display
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        """What prints, by name."""
+        yield ("content" if self.display is None else "display", self.visible)
+        yield from (("writes", self.writes), ("warnings", self.warnings))
+
+    def __repr__(self) -> str:
+        return f"ToolResult({joined_repr(self.__rich_repr__())})"
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Secrets by value: what nobody may see of the call of a tool, wherever it is quoted."""
+"""SecretValues by value: what nobody may see of the call of a tool, wherever it is quoted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from detent.core.state.state import BaseState
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
 
-Secrets: TypeAlias = Mapping[str, Sequence[object]]
+SecretValues: TypeAlias = Mapping[str, Sequence[object]]
 """By the name of a parameter its values, in each form in which somebody may quote one."""
 
 

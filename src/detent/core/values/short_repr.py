@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from reprlib import Repr
 
@@ -18,6 +18,11 @@ MASK = "********"
 def short_repr(value: object) -> str:
     """The repr of `value`, with long texts and collections shortened."""
     return _SHORT.repr(peek(value))
+
+
+def joined_repr(parts: Iterable[tuple[str, object]]) -> str:
+    """What prints of a value, by name, as attrs would print its fields."""
+    return ", ".join(f"{name}={part!r}" for name, part in parts)
 
 
 class _Short(Repr):

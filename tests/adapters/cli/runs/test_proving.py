@@ -7,33 +7,41 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from attrs import evolve
 
-from detent import SQLiteJournal
+from detent import AlwaysAskPolicy, MemoryJournal, SQLiteJournal
+from detent.adapters.cli.runs.deciding import _left_over
 from detent.approvals import (
     ApproverKey,
     ApproverKeys,
+    Approvers,
     Authenticator,
     PendingCall,
     Principal,
     Signer,
     ToolExecutionDecision,
+    WithApprovers,
 )
 from detent.web import Tokens
 from tests.adapters.cli.runs.clerks import PAY, app, begin, call, document
+from tests.adapters.cli.runs.clerks import clerk as runs_clerk
 from tests.adapters.web.browsers import ANN, Site
 from tests.adapters.web.pages import Paid, clerk, token_in, waiting
 
 REFUSED = 4
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
+BOBS_TOKEN = "another-token-of-32-characters-or"  # noqa: S105 - nobody's either
 ADA = Signer.new("Ada")
 KEYS = ApproverKeys({"Ada": ApproverKey(ADA.public_key)})
 
 
 def by_token(decision: ToolExecutionDecision, question: PendingCall) -> Principal | None:
-    return Principal("Ada") if decision.credential == TOKEN else None
+    name = {TOKEN: "Ada", BOBS_TOKEN: "Bob"}.get(decision.credential or "")
+    return None if name is None else Principal(name)
 
 
 @pytest.fixture(autouse=True)
@@ -55,10 +63,12 @@ def waiting_at_a_store(monkeypatch: pytest.MonkeyPatch, approvers: Authenticator
 
 
 @contextmanager
-def waiting_at_a_host(approvers: Authenticator, tokens: Tokens | None) -> Generator[Site]:
+def waiting_at_a_host(
+    approvers: Authenticator, tokens: Tokens | None, policy: Any = None
+) -> Generator[Site]:
     """A server with a run "one" that waits."""
     paid: Paid = []
-    made = {"one": clerk(paid, ANN, approvers=approvers)}
+    made = {"one": clerk(paid, ANN, policy, approvers=approvers)}
     site = Site(lambda: waiting(made), sign_in=tokens)
     try:
         yield site
@@ -114,6 +124,55 @@ def test_a_host_is_told_by_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
         said = call("decide", "one", "--confirm", "--unseen", *where).stderr
         site.wait_for("one")
     assert "is decided about by Ada" in said
+
+
+def test_a_yes_that_is_not_enough_is_told_as_one_at_a_host() -> None:
+    """How many more must say it; the last one lets the call run."""
+    Path("people").write_text(f"Ada {TOKEN}\nBob {BOBS_TOKEN}\n")
+    Path("bob").write_text(f"{BOBS_TOKEN}\n")
+    tokens = Tokens({TOKEN: "Ada", BOBS_TOKEN: "Bob"})
+    policy = WithApprovers(AlwaysAskPolicy(), Approvers(2))
+    words = ["decide", "one", "--confirm", "--unseen", "--token-file"]
+    with waiting_at_a_host(by_token, tokens, policy) as site:
+        first = call(*words, "mine", "--host", site.url)
+        shown = document("pending", "one", "--host", site.url, "--token-file", "bob")
+        second = call(*words, "bob", "--host", site.url).stderr
+        site.wait_for("one")
+    told = "Ada has said yes to pay; 1 more person must say yes, too; 1 call still waits"
+    assert f"run one: {told}" in first.stderr
+    assert "so far: Ada." in first.stdout
+    assert [one["votes"] for one in shown["pending"]] == [["Ada"]]
+    assert "pay is decided about by Bob; the host goes on with it" in second
+
+
+def test_nor_is_it_enough_at_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words are the same."""
+    rules = {"pay": WithApprovers(AlwaysAskPolicy(), Approvers(3))}
+    options: dict[str, Any] = {"approvers": by_token, "confirmation_strategies": rules}
+    begin(SQLiteJournal("runs.db"), "order-1", PAY, **options)
+    where = ["--app", app(monkeypatch, **options), "--credential-file", "mine"]
+    words = ["decide", "order-1", "--confirm", "--unseen", *where]
+
+    told = "Ada has said yes to pay; 2 more people must say yes, too; 1 call still waits"
+    assert told in call(*words).stderr
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_yes_is_counted_whether_the_host_has_come_to_it_or_not(*, is_read: bool) -> None:
+    """A change and a no are enough by one person."""
+    rules = {"pay": WithApprovers(AlwaysAskPolicy(), Approvers(2))}
+    options: dict[str, Any] = {"approvers": by_token, "confirmation_strategies": rules}
+    agent = runs_clerk(MemoryJournal(), PAY, **options)
+    agent.run("go", run_id="r", raise_at_break_point=False)
+    (asked,) = agent.pending("r")
+    yes = evolve(asked.confirm(), credential=TOKEN)
+    at_host = agent.decide("r", yes) if is_read else (asked,)
+
+    (left,) = _left_over(at_host, asked, asked.confirm(), "Ada")
+    assert left.votes == ("Ada",)
+    assert list(_left_over((left,), left, left.confirm(), "Bob")) == []
+    for decision in (asked.reject(), asked.modify({"amount": 1})):
+        assert list(_left_over((asked,), asked, decision, "Ada")) == []
 
 
 def test_a_host_at_which_nobody_signs_in_is_told_of() -> None:

@@ -13,13 +13,18 @@ from detent.core.run.spec import AgentSpec
 from detent.ports.listing import Listing
 
 
+SILENT = {"deadline", "limit"}
+"""Waits that are only of whoever drives a run."""
+
+
 def listing_of(spec: AgentSpec[Any], run: Run[Any], quiet: Listing) -> Listing:
     """What a list says of `run`; `quiet` itself while it waits for nobody and for no time."""
     if not _waits(run):
         return quiet
     owed = due(spec, run)
-    # A tool's deadline is no wait of the run: who drives it is there, or the tool is lost.
-    times = [one.at for one in owed if isinstance(one, WaitUntil) and one.reason != "deadline"]
+    # RULE: no process takes a run up for the end of its time, or of a tool's: whoever does gives it
+    # all of its time again, and would be the next to go for that reason.
+    times = [one.at for one in owed if isinstance(one, WaitUntil) and one.reason not in SILENT]
     asked = tuple(one.tool.name for one in owed if isinstance(one, AskHuman))
     return evolve(quiet, wake_at=min(times, default=None), pending=asked)
 

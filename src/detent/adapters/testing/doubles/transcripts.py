@@ -10,7 +10,7 @@ from detent.core.chat.messages import ChatMessage, Content, TextContent, ToolCal
 from detent.core.chat.messages import ReasoningContent as Reasoning
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
 from detent.core.storage.journal import status_of
-from detent.core.tools.masking import MASK, masked
+from detent.core.tools.masking import MASK, masked, shown_result
 from detent.ports.results import AgentResult
 
 MARGIN = 11
@@ -24,7 +24,7 @@ def transcript(of: AgentResult[Any] | Run[Any] | Sequence[ChatMessage]) -> str:
     """What was said and done, one line for each part of a message, with who said it.
 
     Of a run it also says how far it has come, with the calls of a turn that is not over yet, and
-    the same of the agents that work on these.
+    the same of the agents that work on these. A result is told as people may see it.
 
     >>> print(transcript([ChatMessage.from_user("How is Oslo?")]))
     user       How is Oslo?
@@ -75,7 +75,7 @@ def _part_text(part: Content) -> str:
         case ToolCall():
             return f"→ {call_text(part)}"
         case ToolCallResult():
-            return f"{'[failed] ' if part.error else ''}{_shortened(part.text)}"
+            return f"{'[failed] ' if part.error else ''}{_shortened(shown_result(part).text)}"
         case _:
             return repr(part)
 
