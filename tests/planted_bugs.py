@@ -56,7 +56,7 @@ BUGS = (
         ),
         Edit(
             "core/machine/turns.py",
-            "return state.update(writes), slot",
+            "return state.update(result.writes), slot",
             "return state, slot",
         ),
     ),

@@ -402,8 +402,9 @@ def test_humans_say_that_a_yes_counts_for_more_where_they_may() -> None:
     def has_no_grants(run: Run[Any]) -> bool:
         return not run.grants
 
+    paying = evolve(SPEC, tools=by_name([PAY]))  # what ends its process asks by itself
     freely, each = (
-        evolve(SPEC, policies=FrozenDict(pay=policy)) for policy in (always_ask, ask_each)
+        evolve(paying, policies=FrozenDict(pay=policy)) for policy in (always_ask, ask_each)
     )
     claims = (never_runs_unapproved("pay"), always(has_no_grants))
     alone = check(freely, *claims, calls=1)
@@ -411,7 +412,7 @@ def test_humans_say_that_a_yes_counts_for_more_where_they_may() -> None:
     assert "each yes" not in str(check(each, *claims, calls=1, remember=True))
     named = WithQuestionOptions(AlwaysAskPolicy(), answers=Answers(remember="call"))
     assert 'answers=Answers(remember="call"))' in str(never_runs_unapproved.__doc__)
-    recommended = evolve(SPEC, policies=FrozenDict(pay=named))
+    recommended = evolve(paying, policies=FrozenDict(pay=named))
     assert check(recommended, *claims, calls=1, remember=True).states
     more = check(freely, claims[0], calls=1, remember=True)
     assert more.states > alone.states
