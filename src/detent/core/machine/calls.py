@@ -147,10 +147,12 @@ def not_entitled(
         return None
     if who is None:
         return Refusal("unauthenticated", UNKNOWN_PERSON)
-    for group in filter(None, (approvers.roles, *approvers.also)):
-        if not {*group} & {*who.roles}:
-            roles = " or ".join(map(repr, group))
-            return Refusal("not_entitled", f"{who.name} has not got the role {roles}")
+    lacking = [
+        one for one in (approvers.roles, *approvers.also) if one and not {*one} & {*who.roles}
+    ]
+    if lacking:
+        roles = " or ".join(map(repr, lacking[0]))
+        return Refusal("not_entitled", f"{who.name} has not got the role {roles}")
     if isinstance(decision, Rejected):
         return None
     if approvers.apart and (not started_by or started_by == who.name):

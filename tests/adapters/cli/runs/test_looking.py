@@ -65,12 +65,15 @@ from tests.adapters.cli.runs.clerks import (
 def test_a_run_that_nobody_drives_says_so(tmp_path: Path) -> None:
     """While its tool is at work a process drives it; once that has ended, nobody does."""
     path = tmp_path / "left.db"
-    listed: list[str] = []
+    listed, shown = list[str](), list[str]()
 
     @tool
     def bake(loaves: int) -> str:
         """Bake bread."""
         listed.append(call("list", "--store", str(path)).stdout)
+        shown.append(call("show", "bread", "--store", str(path)).stdout)
+        told = json.loads(call("show", "bread", "--store", str(path), "--json").stdout)
+        assert told["driver"]["pid"] == os.getpid()
         raise KeyboardInterrupt
 
     script = ScriptedChatGenerator(ToolCall("bake", {"loaves": 3}))
@@ -79,6 +82,8 @@ def test_a_run_that_nobody_drives_says_so(tmp_path: Path) -> None:
         baker.run("Bake.", run_id="bread")
 
     listed.append(call("list", "--store", str(path)).stdout)
+    shown.append(call("show", "bread", "--store", str(path)).stdout)
+    assert [f"at work: process {os.getpid()} on " in one for one in shown] == [True, False]
     assert ["running" in one for one in listed] == [True, True]
     assert ["somebody to resume it" in one for one in listed] == [False, True]
     way = f"asks nothing, and waits for somebody to resume it: {OWN} runs resume bread --store"

@@ -33,6 +33,7 @@ from detent.adapters.cli.runs.printing import (
 from detent.adapters.cli.runs.proving import words_to_prove
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import (
+    driver_of,
     engine_that_has,
     every_run,
     is_driven,
@@ -347,9 +348,9 @@ def question_lines(call: PendingCall) -> list[Line]:
 def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:
     """Show what a run has done: as a tree, on a line of time, what it cost, entry by entry."""
     name = run_named(store, run_id)
-    story = required_story(store, name)
+    story, driver = required_story(store, name), driver_of(store, name)
     if as_json:
-        document = {**story.to_dict(), **totals(story)}
+        document = {**story.to_dict(), **totals(story), "driver": driver}
         put_json(document if view != "entries" else {**document, "events": entries_of(store, name)})
         return
     console = Console()
@@ -366,6 +367,9 @@ def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:
             lines = table(names, rows, console)
         case _:
             lines = tree(story, console.width)
+    if driver is not None:
+        who = f"process {driver['pid']} on {driver['host']}"
+        lines = [*lines, (f"at work: {who}, since {moment(driver['since'])}", "dim")]
     put_lines(lines, console)
 
 

@@ -150,13 +150,25 @@ def engine_that_has(store: Journal, run_id: str) -> str:
 
 
 def is_driven(store: Journal, run_id: str) -> bool:
-    """Whether a process is at work on a run, as far as its store and this machine know."""
-    claims = claims_of(store)
-    if claims is None:
-        return True  # nobody can tell
+    """Whether a process is at work on a run; also where nobody can tell."""
     try:
-        claim = claims.find(run_id)
-        owner = None if claim is None else claims.owner(claim.owner)
+        return claims_of(store) is None or driver_of(store, run_id) is not None
     except JournalError:
         return True
-    return owner is not None and is_held(claim, owner, time.time()) and not has_ended(owner)
+
+
+def driver_of(store: Journal, run_id: str) -> dict[str, object] | None:
+    """The process that is at work on a run, and since when, as far as its store can tell.
+
+    Raises:
+        JournalError: the store cannot be read.
+    """
+    claims = claims_of(store)
+    claim = None if claims is None else claims.find(run_id)
+    owner = None if claims is None or claim is None else claims.owner(claim.owner)
+    if owner is None or claim is None or has_ended(owner):
+        return None
+    if not is_held(claim, owner, time.time()):
+        return None
+    host = owner.host.partition(" ")[0]  # its name, without what tells one start from the next
+    return {"host": host, "pid": owner.pid, "since": claim.since}

@@ -12,7 +12,6 @@ from detent.core.run.run import AwaitingDecision, BackingOff, Delegated, Pausing
 from detent.core.run.spec import AgentSpec
 from detent.ports.listing import Listing
 
-
 SILENT = {"deadline", "limit"}
 """Waits that are only of whoever drives a run."""
 
