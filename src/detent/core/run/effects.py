@@ -110,7 +110,10 @@ class AskModel:
 
         See `secret_parameters`.
         """
-        return secret_parameters({tool.name: tool.masked for tool in (*self.known, *self.tools)})
+        tools = (*self.known, *self.tools)
+        if not any([tool.masked for tool in tools]):  # most have none: it is asked in each turn
+            return {}
+        return secret_parameters({tool.name: tool.masked for tool in tools})
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 from attrs import evolve
@@ -157,7 +158,7 @@ def is_driven(store: Journal, run_id: str) -> bool:
         return True
 
 
-def driver_of(store: Journal, run_id: str) -> dict[str, object] | None:
+def driver_of(store: Journal, run_id: str) -> dict[str, Any] | None:
     """The process that is at work on a run, and since when, as far as its store can tell.
 
     Raises:
