@@ -111,7 +111,7 @@ class AskModel:
         See `secret_parameters`.
         """
         tools = (*self.known, *self.tools)
-        if not any([tool.masked for tool in tools]):  # most have none: it is asked in each turn
+        if not any(tool.masked for tool in tools):  # most have none: it is asked in each turn
             return {}
         return secret_parameters({tool.name: tool.masked for tool in tools})
 
