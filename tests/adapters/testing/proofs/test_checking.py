@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
-from attrs import evolve
+from attrs import evolve, frozen
 
 from detent import (
     Agent,
@@ -557,3 +557,31 @@ def test_what_an_agent_inside_asks_costs_what_the_run_around_it_says() -> None:
     spec = evolve(asking_a_helper(inner), limits=Limits(1, price=lambda reply: 1.0))
     with pytest.raises(Refuted, match=r"asked when 2\.0 are spent"):
         check(spec, budget_never_exceeded(cost=2.0))
+
+
+@frozen
+class User:
+    """Somebody who is known."""
+
+    login: str
+
+
+USERS = {"ann": User("ann")}
+
+
+def test_a_tool_may_make_and_read_values_of_attrs() -> None:
+    """Their code finds fields by their names, and calls nothing else of anybody's."""
+
+    def known(login: str) -> str:
+        """Look somebody up."""
+        return USERS[login].login
+
+    def made(login: str) -> str:
+        """Make somebody."""
+        return evolve(User(login), login="bob").login
+
+    for function in (known, made):
+        spec = evolve(SPEC, tools=by_name([PAY, create_tool_from_function(function)]))
+        assert check(
+            evolve(spec, policies=FrozenDict(pay=always_ask)), never_runs_unapproved("pay")
+        )

@@ -342,10 +342,14 @@ def _is_ours(value: Any) -> bool:
     return top_of(type(value).__module__) == "detent"
 
 
+OURS = frozenset({"detent", "attr", "attrs"})
+"""What values are made of beside Python: it calls what it is handed, and nothing else of users."""
+
+
 def is_of_others(module: str | None) -> bool:
-    """Whether a module is one of Python's, or ours."""
+    """Whether a module is one of Python's, or of what values are made of."""
     top = top_of(module)
-    return top == "detent" or (top in sys.stdlib_module_names and top != "__main__")
+    return top in OURS or (top in sys.stdlib_module_names and top != "__main__")
 
 
 def top_of(module: str | None) -> str:
