@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from detent.adapters.hosts.stored import HostHealth
+from detent.adapters.stories.quotes import without_quotes
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.api.requests import (
     PAGING,
@@ -43,9 +44,12 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
+from detent.core.run.outcomes import Finished
+from detent.core.values.frozen import thaw
 from detent.ports.approvers import Wanted
 from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal, Revoke
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.results import AgentResult
 
 VERSION = 1
 """Of what is asked and answered: a change that breaks a client is another one."""
@@ -163,7 +167,7 @@ async def pending(request: Request) -> Response:
 
 
 async def run(request: Request) -> Response:
-    """A run: what a list says of it, and which calls wait."""
+    """A run: what a list says of it, which calls wait, and what it has come to."""
     host = host_of(request)
     hosted = await host.run(request.path_params["run_id"])
     agents = await host.agents()
@@ -178,9 +182,24 @@ async def run(request: Request) -> Response:
 
     def whole_answer() -> Response:
         calls = [call.to_dict() for call in hosted.pending]
-        return json_response(content | {"pending": calls})
+        return json_response(content | {"pending": calls, "result": result_of(hosted)})
 
     return await in_a_thread(whole_answer)
+
+
+def result_of(hosted: HostedRun) -> dict[str, Any] | None:
+    """What a run has come to, as people may see it; None while it goes on.
+
+    An answer of the agent's `output_type` is the object of JSON that the model has given: one of a
+    type that is no object has it as its `value`.
+    """
+    outcome, output = hosted.run.outcome, None
+    if outcome is None:
+        return None
+    if isinstance(outcome, Finished) and outcome.exit_reason == "output":
+        output = thaw(outcome.answer)
+    answer = {"text": AgentResult(hosted.run).text, "output": output}
+    return {"exit_reason": outcome.exit_reason, **without_quotes(answer, hosted.secrets)}
 
 
 async def entries(request: Request) -> Response:
@@ -229,17 +248,21 @@ async def _events(
 
 
 async def begin(request: Request) -> Response:
-    """Begin a run of an agent. With a `run_id` that is there already, it is that run."""
-    names = ("run_id", "thread_id")
-    agent, text, run_id, thread_id = members_of(
-        request, names, agent=str, text=str, run_id=str, thread_id=str
+    """Begin a run of an agent. With a `run_id` that is there already, it is that run.
+
+    RULE: the state is what JSON makes of it, and nothing is read into other types: its values are
+    held against those of the agent's keys by the host, as those of any other caller.
+    """
+    names = ("run_id", "thread_id", "state")
+    agent, text, run_id, thread_id, state = members_of(
+        request, names, agent=str, text=str, run_id=str, thread_id=str, state=dict
     )
     if not text.strip() or run_id == "":
         what = "run_id: expected a name" if text.strip() else "text: there is nothing to say"
         raise ApiError(422, "invalid", what)
     said, name = [ChatMessage.from_user(text)], request.state.person.name
     done = await host_of(request).start(
-        agent, said, run_id=run_id, thread_id=thread_id, started_by=name
+        agent, said, run_id=run_id, thread_id=thread_id, state=state, started_by=name
     )
     is_new = isinstance(done, Accepted) and done.is_new
     return _outcome(done, by=name, is_new=is_new)
