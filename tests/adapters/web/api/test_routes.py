@@ -88,7 +88,7 @@ def test_a_program_finds_what_waits_decides_and_sees_the_run_go_on() -> None:
 
     listed, done, lines, run, (decision,) = visited(visit, paid)
     assert [(one["run_id"], one["pending"]) for one in listed["runs"]] == [("clerk", ["pay"])]
-    assert done == {"run_id": "clerk", "by": "local"}
+    assert done == {"run_id": "clerk", "by": "local", "waits_for": 0}
     assert (run["run"]["status"], run["pending"], run["tools"]) == ("done", [], ["pay"])
     assert (decision.by, len(paid)) == ("local", 1)
     told = [line.partition(": ") for line in lines.splitlines()]

@@ -49,6 +49,7 @@ from detent.core.values.frozen import thaw
 from detent.ports.approvers import Wanted
 from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal, Revoke
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.pending import PendingCall, left_over
 from detent.ports.results import AgentResult
 
 VERSION = 1
@@ -273,6 +274,8 @@ async def decide(request: Request) -> Response:
 
     RULE: who decides is whose request it is. A signature it may bring along, which proves nothing
     but that this person has made this decision.
+
+    The answer says as `waits_for` how many more people must say yes before it counts.
     """
     run_id, data = members_of(request, run_id=str, decision=dict)
     person: Person = request.state.person
@@ -288,9 +291,33 @@ async def decide(request: Request) -> Response:
     if decision.digest is None:
         raise ApiError(422, "invalid", "digest: expected that of the call, as it was shown")
     proof = decision.credential if wanted == "signature" else person.credential
-    done = await host.send(run_id, evolve(decision, by=person.name, credential=proof))
-    known = None if wanted == "nothing" else await decider_of(host, run_id, decision.digest)
-    return _outcome(done, by=known or person.name)
+    whole = evolve(decision, by=person.name, credential=proof)
+    if wanted == "nothing":  # then one is enough: nobody knows whether two are two
+        return _outcome(await host.send(run_id, whole), by=person.name, waits_for=0)
+    asked = await _call_of(host, run_id, decision.digest)
+    done = await host.send(run_id, whole)
+    by = await decider_of(host, run_id, decision.digest) or person.name
+    return _outcome(done, by=by, waits_for=await _more_votes(host, asked, whole, by))
+
+
+async def _call_of(host: Host, run_id: str, digest: str) -> PendingCall | None:
+    """The call that waits with a digest; None where none does, or nobody can tell."""
+    try:
+        waiting = (await host.run(run_id)).pending
+    except DetentError:  # `send` says it, or has: what fails now makes nothing undone
+        return None
+    return next((call for call in waiting if call.digest == digest), None)
+
+
+async def _more_votes(
+    host: Host, asked: PendingCall | None, decision: ToolExecutionDecision, by: str
+) -> int:
+    """How many more people must say yes to a call that was just decided about."""
+    if asked is None or asked.approvers.count == 1:
+        return 0
+    now = await _call_of(host, asked.run_id, asked.digest)
+    left = left_over([] if now is None else [now], asked, decision, by)
+    return next((call.more_votes for call in left), 0)
 
 
 async def _wanted(host: Host, run_id: str) -> Wanted:
@@ -338,7 +365,7 @@ async def revoke(request: Request) -> Response:
     return _outcome(await host.send(run_id, Revoke(grant, by=name)), by=name)
 
 
-def _outcome(done: Accepted | HostRefusal, by: str, **more: bool) -> Response:
+def _outcome(done: Accepted | HostRefusal, by: str, **more: int) -> Response:
     if isinstance(done, HostRefusal):
         status = 422 if done.faults else STATUSES.get(done.why, 409)
         raise ApiError(status, done.why, done.text, done.faults)
