@@ -8,7 +8,7 @@ there is one `tool`, `call_id`, `attempt` and `idempotency_key`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from detent.adapters.system.terminal import escape_control
@@ -99,6 +99,18 @@ def log_undescribed(tools: Mapping[str, Tool]) -> None:
             text = f"tool {name} has no description: the model knows it by its name alone; give its"
             fields = {"run_id": None, "turn": None, "agents": (), "tool": name}
             _emit(logging.WARNING, f"{text} function a docstring", fields)
+
+
+def log_unknown_people(tools: Iterable[str]) -> None:
+    """Warn of tools about which certain people are asked, where nobody knows who answers.
+
+    An agent among the tools of another one has that one's approvers, which it does not know yet.
+    """
+    for name in tools:
+        text = f"certain people alone may answer about {name}, and the agent cannot tell who does: "
+        text += "give it, or the agent that it is a tool of, approvers, by Agent(approvers=…)"
+        fields = {"run_id": None, "turn": None, "agents": (), "tool": name}
+        _emit(logging.WARNING, text, fields)
 
 
 def log_waiting(run_id: str, pending: Sequence[PendingCall]) -> None:
