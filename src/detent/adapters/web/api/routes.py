@@ -44,7 +44,7 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
-from detent.core.run.outcomes import Finished
+from detent.core.run.outcomes import output_in
 from detent.core.values.frozen import thaw
 from detent.ports.approvers import Wanted
 from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal, Revoke
@@ -194,12 +194,10 @@ def result_of(hosted: HostedRun) -> dict[str, Any] | None:
     An answer of the agent's `output_type` is the object of JSON that the model has given: one of a
     type that is no object has it as its `value`.
     """
-    outcome, output = hosted.run.outcome, None
+    outcome = hosted.run.outcome
     if outcome is None:
         return None
-    if isinstance(outcome, Finished) and outcome.exit_reason == "output":
-        output = thaw(outcome.answer)
-    answer = {"text": AgentResult(hosted.run).text, "output": output}
+    answer = {"text": AgentResult(hosted.run).text, "output": thaw(output_in(outcome))}
     return {"exit_reason": outcome.exit_reason, **without_quotes(answer, hosted.secrets)}
 
 
