@@ -57,6 +57,17 @@ def meant(name: str, names: Iterable[str], likeness: float = 0.6) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def no_attribute(owner: object, name: str, others: Mapping[str, str]) -> AttributeError:
+    """What is raised for an attribute that there is not; `others` say what is meant by some.
+
+    Where they do not, Python looks for a name that is near.
+    """
+    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
+    if name in others:
+        return AttributeError(f"{text}; did you mean {others[name]}?")
+    return AttributeError(text, name=name, obj=owner)
+
+
 def _place(instance: object, attribute: Attribute[Any]) -> str:
     return f"'{attribute.alias}' of {type(instance).__name__}"
 
