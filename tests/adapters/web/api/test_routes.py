@@ -472,10 +472,11 @@ def test_an_answer_quotes_no_secret_and_there_is_none_while_the_run_goes_on() ->
         for run_id in ("one", "two"):
             await host.start("desk", [ChatMessage.from_user("Hi.")], run_id=run_id)
             async for _ in host.watch(run_id):
-                if asked := await host.pending():
+                if await host.pending():
                     break
+            (asked,) = await host.pending()
             found.append((await client.get(f"/api/run/{run_id}")).json()["result"])
-            said = asked[0].call.confirm() if run_id == "one" else CancelRequested("enough")
+            said = asked.call.confirm() if run_id == "one" else CancelRequested("enough")
             await host.send(run_id, said)
             await client.get(f"/api/watch/{run_id}")
             found.append((await client.get(f"/api/run/{run_id}")).json()["result"])
