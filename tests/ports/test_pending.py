@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from detent import SecretParameter, State, StoredDataError, create_tool_from_function
-from detent.approvals import Answers, Ask, PendingCall, pending
+from detent.approvals import Answers, Approvers, Ask, PendingCall, pending
 from detent.core.control.decisions import apply_decisions
 from detent.core.machine.binding import outdated_questions
 from detent.core.run.approval import FormerDecision
@@ -18,7 +18,7 @@ from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.masking import MASK
 from detent.core.tools.tool import by_name
 from detent.machine import AgentSpec, AskHuman, FrozenDict, due, start
-from detent.ports.pending import OutdatedQuestionError, answerable, question
+from detent.ports.pending import OutdatedQuestionError, answerable, left_over, question
 from tests.core.asking import PAY, spec_of, waiting
 
 ANN, BOB = {"to": "Ann", "amount": 5, "pin": "1234"}, {"to": "Bob", "amount": 7}
@@ -146,3 +146,19 @@ def test_the_reason_is_made_of_whole_sentences() -> None:
     assert question(evolve(asked, reason="that is much")).reason == "that is much"
     said = [question(evolve(asked, reason=text, change=changed)).reason for text in ("much", "No!")]
     assert said == [f"much. {changed.text}", f"No! {changed.text}"]
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_yes_is_counted_whether_the_host_has_come_to_it_or_not(*, is_read: bool) -> None:
+    """A change and a no are enough by one person; what else waits still does."""
+    asked = evolve(FIRST, approvers=Approvers(3))
+    once = evolve(asked, votes=("Ada",))
+    now = [once if is_read else asked, SECOND]
+
+    left = list(left_over(now, asked, asked.confirm(), "Ada"))
+    assert (left, left[0].more_votes) == ([once, SECOND], 2)
+    twice, _ = left_over([once, SECOND], once, once.confirm(), "Bob")
+    assert (twice.votes, twice.more_votes) == (("Ada", "Bob"), 1)
+    assert list(left_over([twice, SECOND], twice, twice.confirm(), "Cyd")) == [SECOND]
+    for decision in (asked.reject(), asked.modify({"amount": 1}), asked.respond("no")):
+        assert list(left_over([asked, SECOND], asked, decision, "Ada")) == [SECOND]

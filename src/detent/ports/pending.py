@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError, StoredDataError
@@ -122,6 +122,11 @@ class PendingCall:
         except (TypeError, ValueError, AttributeError) as error:
             raise StoredDataError(f"this is no pending call: {error}") from error
 
+    @property
+    def more_votes(self) -> int:
+        """How many more people must say yes."""
+        return self.approvers.count - len(self.votes)
+
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each way in which changed arguments do not fit the tool."""
         # A mask that was left alone stands for the secret, which fits: its text need not.
@@ -204,6 +209,29 @@ def answerable(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
         if outdated:
             raise OutdatedQuestionError(run.id, outdated)
     return calls
+
+
+def left_over(
+    waiting: Iterable[PendingCall], decided: PendingCall, decision: ToolExecutionDecision, by: str
+) -> Iterator[PendingCall]:
+    """The calls that still wait: the one that was decided, too, if more people must say yes to it.
+
+    RULE: a host may not have come to a decision that it has accepted. Its question is there then,
+    as it was.
+
+    Args:
+        waiting: what waits by now.
+        decided: the question, as it was.
+        decision: what was said of it, and accepted.
+        by: by whom.
+    """
+    is_yes = decision.execute and decision.final_tool_params is None
+    votes = (*decided.votes, by)
+    for each in waiting:
+        if each.digest != decided.digest or each.votes != decided.votes:
+            yield each
+        elif is_yes and len(votes) < each.approvers.count:
+            yield evolve(each, votes=votes)
 
 
 def question(effect: AskHuman) -> PendingCall:

@@ -14,11 +14,21 @@ from detent.core.errors import DetentError
 from detent.core.run.effects import Effect
 from detent.core.run.run import Pausing, Run, Thinking
 from detent.core.state.typevars import S, T
+from detent.core.values.checks import no_attribute
 from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from detent.core.storage.snapshot import AgentSnapshot
     from detent.ports.pending import PendingCall
+
+
+_ANSWER = "result.text, or result.output with an output_type"
+_OTHER_NAMES = {
+    **dict.fromkeys(("final_output", "answer", "content", "data", "response"), _ANSWER),
+    **dict.fromkeys(("all_messages", "new_messages", "history"), "result.messages"),
+    "usage": "result.token_usage",
+}
+"""What people look for who know another library."""
 
 
 def _nothing() -> Any:
@@ -42,6 +52,9 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
     pending: tuple[PendingCall, ...] = field(default=(), repr=False)
 
     if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            raise no_attribute(self, name, _OTHER_NAMES)
 
         def __class_getitem__(cls, types: object) -> object:
             """`T` has a default, as it has for type checkers."""

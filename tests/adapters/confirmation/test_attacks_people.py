@@ -33,6 +33,7 @@ from detent.approvals import (
     Approvers,
     AskAbove,
     BlockingConfirmationStrategy,
+    BreakpointConfirmationStrategy,
     ConfirmationUIResult,
     DecisionRefusedError,
     Deny,
@@ -522,7 +523,36 @@ def test_a_question_for_certain_people_needs_an_agent_that_knows_them() -> None:
     bank = Bank(None, WithApprovers(AlwaysAskPolicy(), Approvers(2)))
     (call,) = bank.stopped()
 
-    assert "an agent with approvers" in bank.refusal(call.confirm(by="Ada")).text
+    refused = bank.refusal(call.confirm(by="Ada"))
+    assert refused.why == "unauthenticated"
+    assert "the agent has no approvers; give it some, by Agent(approvers=…)" in refused.text
+
+
+@pytest.mark.parametrize(
+    ("approvers", "policy", "warned"),
+    [
+        (None, WithApprovers(AlwaysAskPolicy(), Approvers(2)), True),
+        (None, ~AskAbove("amount", 3) | WithApprovers(AlwaysAskPolicy(), Approvers(2)), True),
+        (None, WithApprovers(WithApprovers(AlwaysAskPolicy(), Approvers(apart=True))), True),
+        (
+            None,
+            BreakpointConfirmationStrategy(
+                confirmation_policy=WithApprovers(AlwaysAskPolicy(), Approvers(2))
+            ),
+            True,
+        ),
+        (None, WithApprovers(AlwaysAskPolicy()), False),
+        (None, AlwaysAskPolicy(), False),
+        (by_token, WithApprovers(AlwaysAskPolicy(), Approvers(2)), False),
+    ],
+)
+def test_an_agent_that_cannot_know_whom_it_asks_for_is_warned_of(
+    approvers: Any, policy: Any, *, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where it is built, as such a question waits for ever."""
+    Bank(approvers, policy).agent("done")
+    told = [text for text in caplog.messages if "certain people alone may answer about" in text]
+    assert [text.partition(" by ")[2] for text in told] == ["Agent(approvers=…)"] * warned
 
 
 def fails(*about: Any) -> Any:

@@ -137,7 +137,8 @@ def test_what_humans_hooks_and_callers_do_is_told(caplog: pytest.LogCaptureFixtu
     agent.decide("r", call.confirm(by="Ada"))
     agent.resume("r")
 
-    assert "INFO run r: turn 1: add waits for a human" in told(caplog)
+    assert told(caplog).count("INFO run r: turn 1: add waits for a human") == 1
+    assert "INFO run r: turn 1: add goes by what was decided" in told(caplog)
     assert "INFO run r: goes on" in told(caplog)
     assert "INFO run r: a hook has rejected the answer" in told(caplog)
     assert "Ada" not in caplog.text

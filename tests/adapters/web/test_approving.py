@@ -10,14 +10,18 @@ from typing import Any
 import httpx
 import pytest
 
+from detent import AlwaysAskPolicy
 from detent.approvals import (
     ApproverKey,
     ApproverKeys,
+    Approvers,
     Authenticator,
     PendingCall,
+    Policy,
     Principal,
     Signer,
     ToolExecutionDecision,
+    WithApprovers,
 )
 from detent.hosts import Host
 from detent.web import Tokens, web_app
@@ -38,6 +42,7 @@ def by_token(decision: ToolExecutionDecision, question: PendingCall) -> Principa
 def visited(
     visit: Callable[[Host, httpx.AsyncClient], Awaitable[Any]],
     approvers: Authenticator,
+    policy: Policy | None = None,
     **options: Any,
 ) -> tuple[Any, Paid]:
     """What somebody finds at a host whose clerk waits, and what was paid then."""
@@ -45,7 +50,7 @@ def visited(
     options = {"sign_in": TOKENS, **options}
 
     async def going() -> Any:
-        made = {"clerk": clerk(paid, ANN, approvers=approvers)}
+        made = {"clerk": clerk(paid, ANN, policy, approvers=approvers)}
         async with waiting(made) as host, visitor(web_app(host, **options)) as client:
             return await visit(host, client)
 
@@ -110,7 +115,28 @@ def test_the_json_face_says_whom_the_approvers_have_named() -> None:
     assert [one["wanted"] for one in asked.json()["pending"]] == ["credential"]
     assert (borrowed.status_code, borrowed.json()["error"]["why"]) == (422, "invalid")
     assert (bob.status_code, bob.json()["error"]["why"]) == (409, "unauthenticated")
-    assert ada.json() == {"run_id": "clerk", "by": "Ada of finance"}
+    assert ada.json() == {"run_id": "clerk", "by": "Ada of finance", "waits_for": 0}
+
+
+def test_the_json_face_says_how_many_more_must_say_yes() -> None:
+    """A yes that is not enough is told as one; a no is enough."""
+
+    def either(decision: ToolExecutionDecision, question: PendingCall) -> Principal | None:
+        name = {ADAS: "Ada", BOBS: "Bob"}.get(decision.credential or "")
+        return None if name is None else Principal(name)
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[Any]:
+        return [(await posted(host, client, token)).json() for token in (ADAS, BOBS)]
+
+    async def refuse(host: Host, client: httpx.AsyncClient) -> Any:
+        return (await posted(host, client, ADAS, execute=False)).json()
+
+    policy = WithApprovers(AlwaysAskPolicy(), Approvers(2))
+    (first, second), paid = visited(visit, either, policy)
+    assert first == {"run_id": "clerk", "by": "Ada", "waits_for": 1}
+    assert second == {"run_id": "clerk", "by": "Bob", "waits_for": 0}
+    assert len(paid) == 1
+    assert visited(refuse, either, policy) == ({"run_id": "clerk", "by": "Ada", "waits_for": 0}, [])
 
 
 def test_a_signature_is_sent_by_whose_it_is() -> None:
@@ -129,7 +155,7 @@ def test_a_signature_is_sent_by_whose_it_is() -> None:
     (alone, bob, named, ada), _ = visited(visit, KEYS)
     refused = [one.json()["error"]["why"] for one in (alone, bob, named)]
     assert refused == ["unauthenticated", "unauthenticated", "invalid"]
-    assert ada.json() == {"run_id": "clerk", "by": "Ada"}
+    assert ada.json() == {"run_id": "clerk", "by": "Ada", "waits_for": 0}
 
 
 def test_a_run_that_is_not_there_is_what_a_signature_for_it_is_told() -> None:

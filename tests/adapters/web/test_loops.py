@@ -135,6 +135,6 @@ def test_who_has_decided_is_looked_for_in_a_thread() -> None:
                 answer: dict[str, Any] = (await client.post("/api/decide", json=said)).json()
         return answer
 
-    assert asyncio.run(visit()) == {"run_id": "r", "by": "the desk"}
+    assert asyncio.run(visit()) == {"run_id": "r", "by": "the desk", "waits_for": 0}
     assert seen
     assert threading.get_ident() not in seen

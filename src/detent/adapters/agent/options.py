@@ -10,6 +10,7 @@ from attrs import field, frozen
 from attrs.validators import optional
 
 from detent.core.state.typevars import S
+from detent.core.values.checks import no_attribute
 from detent.ports.names import name_fault
 
 if TYPE_CHECKING:
@@ -141,7 +142,31 @@ def copied(parts: Sequence[object], options: Mapping[str, Any]) -> Mapping[str, 
     }
 
 
-class Evolving(Generic[S]):
+_RUN, _RUN_ASYNC, _STREAM = "agent.run('…')", "agent.run_async('…')", "agent.stream('…')"
+_OTHER_METHODS = {
+    **dict.fromkeys(("invoke", "run_sync", "call", "chat", "ask", "kickoff"), _RUN),
+    **dict.fromkeys(("ainvoke", "arun", "invoke_async", "acall", "achat"), _RUN_ASYNC),
+    **dict.fromkeys(("run_stream", "run_streamed", "iter", "stream_events"), _STREAM),
+    "astream": "agent.stream_async('…')",
+}
+"""What people look for who know another library."""
+
+
+class OtherMethods:
+    """Says of methods of other libraries which ones are meant. Checkers know those that there are.
+
+    >>> OtherMethods().invoke("Hi.")
+    Traceback (most recent call last):
+    AttributeError: 'OtherMethods' object has no attribute 'invoke'; did you mean agent.run('…')?
+    """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            raise no_attribute(self, name, _OTHER_METHODS)
+
+
+class Evolving(OtherMethods, Generic[S]):
     """Makes agents like this one. `_given` is what this one was made of."""
 
     _given: Mapping[str, Any]

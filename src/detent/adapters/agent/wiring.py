@@ -12,7 +12,7 @@ from detent.adapters.agent.inputs import exits_of, limits_of, require_free_keys
 from detent.adapters.agent.selection import may_grow
 from detent.adapters.confirmation.rules import NO_RULES, Rules
 from detent.adapters.state.typed_state import TypedState
-from detent.adapters.telemetry.logs import log_undescribed
+from detent.adapters.telemetry.logs import log_undescribed, log_unknown_people
 from detent.adapters.tools.output_type import OutputType
 from detent.adapters.tools.toolsets import Tools, flat
 from detent.core.control.hooks import Hook
@@ -56,7 +56,7 @@ def assemble(
 ) -> Assembly[S]:
     """The arguments of `Agent`, put together. `ports` are those that have one of their own."""
     state, own = blank_state(state_schema), _named(tools)
-    rules = _rules(confirmation_strategies, own, state.fields, may_grow=may_grow(tools))
+    rules = _rules(confirmation_strategies, own, state.fields, ports, may_grow=may_grow(tools))
     spec: AgentSpec[S] = AgentSpec(
         state=state,
         tools=own,
@@ -85,14 +85,20 @@ def _rules(
     strategies: Strategies | None,
     tools: Mapping[str, Tool],
     keys: Collection[str],
+    ports: Mapping[str, Any],
     *,
     may_grow: bool,
 ) -> Rules:
     if not strategies:
         return NO_RULES
-    from detent.adapters.agent.strategies import rules_of  # loads the policies: a tenth of a start
+    # loads the policies: a tenth of a start
+    from detent.adapters.agent.strategies import rules_of
+    from detent.adapters.confirmation.people import names_people
 
-    return rules_of(strategies, tools, keys, may_grow=may_grow)
+    rules = rules_of(strategies, tools, keys, may_grow=may_grow)
+    if ports.get("approvers") is None:
+        log_unknown_people(name for name, rule in rules.policies.items() if names_people(rule))
+    return rules
 
 
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:

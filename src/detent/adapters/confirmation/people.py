@@ -76,6 +76,14 @@ class WithApprovers(Rule):
         return PolicyFailedError(evolve(question, approvers=question.approvers & self.approvers))
 
 
+def names_people(policy: object) -> bool:
+    """Whether its questions, or those of a policy in it, take the answers of certain people."""
+    if isinstance(policy, WithApprovers) and policy.approvers != ANYBODY:
+        return True
+    parts = (*getattr(policy, "policies", ()), getattr(policy, "policy", None))
+    return any(names_people(part) for part in parts if part is not None)
+
+
 @frozen
 class AskIfLabelled(Rule):
     """Asks once the run has got to know what bears a label: see `Tool.labels`."""

@@ -8,13 +8,13 @@ there is one `tool`, `call_id`, `attempt` and `idempotency_key`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from detent.adapters.system.terminal import escape_control
 from detent.core.chat.replies import Usage
 from detent.core.machine.delegation import runs_in
-from detent.core.run.approval import Ask
+from detent.core.run.approval import Ask, Verdict
 from detent.core.run.events import (
     AnswerRejected,
     CancelRequested,
@@ -35,7 +35,7 @@ from detent.core.run.events import (
     ToolStarted,
 )
 from detent.core.run.refs import AgentRef, CallRef, Path
-from detent.core.run.run import Run
+from detent.core.run.run import AwaitingDecision, Run
 from detent.core.tools.tool import Tool
 from detent.ports.observer import Observer
 from detent.ports.pending import PendingCall
@@ -88,7 +88,8 @@ def log_event(before: Run[Any], event: Event, after: Run[Any]) -> None:
         text = f"{type(inside).__name__} changed nothing: it is late, or came before"
         _emit(logging.DEBUG, f"run {run_id}{who}: {text}", common)
         return
-    for level, text, fields in (*_lines(run, inside), *_end(before, after)):
+    now = dict(runs_in(after)).get(path, after)
+    for level, text, fields in (*_lines(run, inside, now), *_end(before, after)):
         _emit(level, f"run {run_id}{who}: {text}", common | fields)
 
 
@@ -99,6 +100,18 @@ def log_undescribed(tools: Mapping[str, Tool]) -> None:
             text = f"tool {name} has no description: the model knows it by its name alone; give its"
             fields = {"run_id": None, "turn": None, "agents": (), "tool": name}
             _emit(logging.WARNING, f"{text} function a docstring", fields)
+
+
+def log_unknown_people(tools: Iterable[str]) -> None:
+    """Warn of tools about which certain people are asked, where nobody knows who answers.
+
+    An agent among the tools of another one has that one's approvers, which it does not know yet.
+    """
+    for name in tools:
+        text = f"certain people alone may answer about {name}, and the agent cannot tell who does: "
+        text += "give it, or the agent that it is a tool of, approvers, by Agent(approvers=…)"
+        fields = {"run_id": None, "turn": None, "agents": (), "tool": name}
+        _emit(logging.WARNING, text, fields)
 
 
 def log_waiting(run_id: str, pending: Sequence[PendingCall]) -> None:
@@ -141,8 +154,8 @@ def _emit(level: int, text: str, fields: dict[str, Any]) -> None:
     LOGGER.log(level, "%s", text, extra=fields)
 
 
-def _lines(run: Run[Any], event: Event) -> Iterator[Line]:
-    """What is told of an event that has happened to a run, as it was before."""
+def _lines(run: Run[Any], event: Event, now: Run[Any]) -> Iterator[Line]:
+    """What is told of an event that has happened to a run, as it was before, and is now."""
     match event:
         case ModelReplied(turn, attempt, reply):
             yield _line(f"turn {turn}: the model answered", attempt=attempt)
@@ -168,8 +181,7 @@ def _lines(run: Run[Any], event: Event) -> Iterator[Line]:
         case ToolLost(ref, attempt):
             yield _of_tool(run, ref, "has an unknown outcome", attempt=attempt)
         case Judged(ref, verdict):
-            asks = isinstance(verdict, Ask)
-            yield _of_tool(run, ref, "waits for a human" if asks else "is allowed by its policy")
+            yield _of_tool(run, ref, _judged(verdict, now, ref))
         case HumanDecided(ref, _, decision):
             yield _of_tool(run, ref, f"was decided by a human: {type(decision).__name__.lower()}")
         case _:
@@ -193,6 +205,15 @@ def _beside(event: Event) -> Iterator[Line]:
             yield _why("a pause is over")
         case _:
             yield _why(f"{type(event).__name__} happened")
+
+
+def _judged(verdict: Verdict, now: Run[Any], ref: CallRef) -> str:
+    """What a policy has come to. It may ask about a call of which a yes is there already."""
+    if not isinstance(verdict, Ask):
+        return "is allowed by its policy"
+    status = next((slot.status for slot in now.slots if slot.ref == ref), None)
+    waits = isinstance(status, AwaitingDecision)
+    return "waits for a human" if waits else "goes by what was decided"
 
 
 def _of_tool(run: Run[Any], ref: CallRef, what: str, **fields: Any) -> Line:

@@ -127,6 +127,10 @@ UNKNOWN_PERSON = (
     "it is not known who decides: an agent with approvers takes decisions with a credential that "
     "they accept"
 )
+NO_APPROVERS = (
+    "certain people are asked, and nobody can be told from anybody: the agent has no approvers; "
+    "give it some, by Agent(approvers=…)"
+)
 
 
 def not_entitled(
@@ -145,8 +149,8 @@ def not_entitled(
     """
     if approvers == ANYBODY:
         return None
-    if who is None:
-        return Refusal("unauthenticated", UNKNOWN_PERSON)
+    if who is None:  # of an agent that has approvers nobody comes as far
+        return Refusal("unauthenticated", NO_APPROVERS)
     lacking = [
         one for one in (approvers.roles, *approvers.also) if one and not {*one} & {*who.roles}
     ]

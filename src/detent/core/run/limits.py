@@ -7,13 +7,22 @@ from collections.abc import Callable
 from attrs import field, frozen
 
 from detent.core.chat.replies import ChatReply, Usage
-from detent.core.values.checks import names_told, number, of_kind
+from detent.core.values.checks import names_meant, number, of_kind
 
 _COUNT, _MAY_BE_COUNT = number(1, is_whole=True), number(0, is_whole=True, or_none=True)
 _MAY_BE_NUMBER = number(0, or_none=True)
 
 
-@names_told
+_STEPS = ("max_turns", "max_turn", "max_steps", "max_step", "max_iterations", "max_requests")
+_SECONDS = ("timeout", "timeout_s", "max_time", "max_duration")
+_OTHER_NAMES = {
+    **dict.fromkeys(_STEPS, "max_agent_steps"),
+    **dict.fromkeys(_SECONDS, "max_seconds"),
+}
+"""What other libraries call them: letters alone would lead to another limit."""
+
+
+@names_meant(_OTHER_NAMES)
 @frozen
 class Limits:
     """What a run may spend. When it is spent, what was begun is ended and nothing more is begun.

@@ -56,3 +56,10 @@ class Cancelled:
 
 
 Outcome: TypeAlias = Finished | Exhausted | Failed | Cancelled
+
+
+def output_in(outcome: Outcome | None) -> FrozenDict[str, object] | None:
+    """The answer of the wanted type, as JSON; None where the run has not come to one."""
+    if isinstance(outcome, Finished) and outcome.exit_reason == "output":
+        return outcome.answer
+    return None

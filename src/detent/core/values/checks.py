@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from math import inf
 from typing import Any, TypeVar, cast
@@ -57,12 +57,32 @@ def meant(name: str, names: Iterable[str], likeness: float = 0.6) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def no_attribute(owner: object, name: str, others: Mapping[str, str]) -> AttributeError:
+    """What is raised for an attribute that there is not; `others` say what is meant by some.
+
+    Where they do not, Python looks for a name that is near.
+    """
+    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
+    if name in others:
+        return AttributeError(f"{text}; did you mean {others[name]}?")
+    return AttributeError(text, name=name, obj=owner)
+
+
 def _place(instance: object, attribute: Attribute[Any]) -> str:
     return f"'{attribute.alias}' of {type(instance).__name__}"
 
 
 def names_told(cls: type[C]) -> type[C]:
     """A decorator of an attrs class: who misspells an option hears which ones it has."""
+    return names_meant({})(cls)
+
+
+def names_meant(others: Mapping[str, str]) -> Callable[[type[C]], type[C]]:
+    """The same, where `others` say what options are called elsewhere, and which ones here."""
+    return lambda cls: _names_told(cls, others)
+
+
+def _names_told(cls: type[C], others: Mapping[str, str]) -> type[C]:
     begin: Callable[..., None] = cls.__init__
     names = [item.alias for item in fields(cast(Any, cls)) if item.init]
 
@@ -71,7 +91,7 @@ def names_told(cls: type[C]) -> type[C]:
         for name in options.keys() - names:
             from difflib import get_close_matches  # only for a mistake
 
-            close = get_close_matches(name, names, n=1)
+            close = [others[name]] if name in others else get_close_matches(name, names, n=1)
             hint = f"did you mean {close[0]!r}? It" if close else "it"
             listing = ", ".join(names)
             raise TypeError(f"{cls.__name__} has no option {name!r}; {hint} has {listing}")

@@ -62,6 +62,27 @@ from tests.adapters.cli.runs.clerks import (
 )
 
 
+@pytest.mark.parametrize("way", ["", "--store", "--app", "DETENT_STORE", "DETENT_APP"])
+def test_a_list_says_which_store_it_shows_where_none_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """That of `detent run`: whoever looks for the runs of a program of theirs misses them."""
+    monkeypatch.setenv("DETENT_STATE_DIR", str(tmp_path))
+    path = str(tmp_path / "runs.db")
+    begin(SQLiteJournal(path), "order-1", PAY)
+    module = types.ModuleType("the_app")
+    vars(module)["agent"] = clerk(SQLiteJournal(path))
+    monkeypatch.setitem(sys.modules, "the_app", module)
+    place = "the_app:agent" if way.lower().endswith("app") else path
+    for name in ("DETENT_STORE", "DETENT_APP", "DETENT_HOST"):
+        monkeypatch.setenv(name, place if name == way else "")
+
+    listed = call("list", *([way, place] if way.startswith("--") else []))
+    assert "order-1" in listed.stdout
+    told = "the store of detent run; those of a program of yours: --app MODULE:NAME"
+    assert (told in listed.stderr, path in listed.stderr) == (not way, not way)
+
+
 def test_a_run_that_nobody_drives_says_so(tmp_path: Path) -> None:
     """While its tool is at work a process drives it; once that has ended, nobody does."""
     path = tmp_path / "left.db"

@@ -11,10 +11,8 @@ from typing import Any
 
 import httpx
 import pytest
-from attrs import evolve
 
-from detent import AlwaysAskPolicy, MemoryJournal, SQLiteJournal
-from detent.adapters.cli.runs.deciding import _left_over
+from detent import AlwaysAskPolicy, SQLiteJournal
 from detent.approvals import (
     ApproverKey,
     ApproverKeys,
@@ -28,7 +26,6 @@ from detent.approvals import (
 )
 from detent.web import Tokens
 from tests.adapters.cli.runs.clerks import PAY, app, begin, call, document
-from tests.adapters.cli.runs.clerks import clerk as runs_clerk
 from tests.adapters.web.browsers import ANN, Site
 from tests.adapters.web.pages import Paid, clerk, token_in, waiting
 
@@ -155,24 +152,6 @@ def test_nor_is_it_enough_at_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
 
     told = "Ada has said yes to pay; 2 more people must say yes, too; 1 call still waits"
     assert told in call(*words).stderr
-
-
-@pytest.mark.parametrize("is_read", [False, True])
-def test_a_yes_is_counted_whether_the_host_has_come_to_it_or_not(*, is_read: bool) -> None:
-    """A change and a no are enough by one person."""
-    rules = {"pay": WithApprovers(AlwaysAskPolicy(), Approvers(2))}
-    options: dict[str, Any] = {"approvers": by_token, "confirmation_strategies": rules}
-    agent = runs_clerk(MemoryJournal(), PAY, **options)
-    agent.run("go", run_id="r", raise_at_break_point=False)
-    (asked,) = agent.pending("r")
-    yes = evolve(asked.confirm(), credential=TOKEN)
-    at_host = agent.decide("r", yes) if is_read else (asked,)
-
-    (left,) = _left_over(at_host, asked, asked.confirm(), "Ada")
-    assert left.votes == ("Ada",)
-    assert list(_left_over((left,), left, left.confirm(), "Bob")) == []
-    for decision in (asked.reject(), asked.modify({"amount": 1})):
-        assert list(_left_over((asked,), asked, decision, "Ada")) == []
 
 
 def test_a_host_at_which_nobody_signs_in_is_told_of() -> None:

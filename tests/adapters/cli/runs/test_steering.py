@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -63,6 +64,24 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (ended["exit_reason"], ended["text"]) == ("text", "Paid.")
     assert document("show", "order-1")["status"] == "done"
     assert call("resume", "order-1", "--app", the_app).stdout.startswith("Paid.\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [(int, {"value": 3}), (dict[str, int], {"a": 1})],
+    ids=["int", "object"],
+)
+def test_an_answer_of_a_type_is_given_again(
+    path: str, kind: Any, answer: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As JSON: a model that gives it by a call has said no text."""
+    begin(SQLiteJournal(path), "sum-1", ToolCall("final_answer", answer, "c1"), output_type=kind)
+    the_app = app(monkeypatch, output_type=kind)
+
+    told = call("resume", "sum-1", "--app", the_app).stdout
+    text, _, rest = told.partition("\nrun sum-1: ")
+    assert (json.loads(text), rest) == (answer, "output\n")
+    assert document("resume", "sum-1", "--app", the_app)["output"] == answer
 
 
 def test_ctrl_c_says_that_nothing_is_lost_and_how_to_go_on(

@@ -5,18 +5,32 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
 import pytest
+from attrs import define
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
+from detent import (
+    Agent,
+    AlwaysAskPolicy,
+    ChatMessage,
+    MemoryJournal,
+    Replaced,
+    ScriptedChatGenerator,
+    SecretParameter,
+    ToolCall,
+    TypedState,
+    tool,
+)
 from detent.adapters.system.threads_and_loops import NoThreadError
 from detent.adapters.web.api.requests import said_in_json
-from detent.hosts import Host
+from detent.core.run.events import CancelRequested
+from detent.hosts import Host, LocalHost
 from detent.ports.journal import Entry
 from detent.web import Person, Tokens, web_app
 from tests.adapters.web.pages import (
@@ -74,7 +88,7 @@ def test_a_program_finds_what_waits_decides_and_sees_the_run_go_on() -> None:
 
     listed, done, lines, run, (decision,) = visited(visit, paid)
     assert [(one["run_id"], one["pending"]) for one in listed["runs"]] == [("clerk", ["pay"])]
-    assert done == {"run_id": "clerk", "by": "local"}
+    assert done == {"run_id": "clerk", "by": "local", "waits_for": 0}
     assert (run["run"]["status"], run["pending"], run["tools"]) == ("done", [], ["pay"])
     assert (decision.by, len(paid)) == ("local", 1)
     told = [line.partition(": ") for line in lines.splitlines()]
@@ -345,6 +359,145 @@ def test_a_program_begins_a_run_and_asking_twice_begins_one() -> None:
     assert again == {"run_id": "order-7", "by": "local", "is_new": False}
     assert (other["is_new"], other["run_id"] not in {"order-7", "clerk"}) == (True, True)
     assert told == ["Pay Bob.", "local", "bob"]
+
+
+async def at_a_desk(
+    agent: Agent[Any, Any], visit: Callable[[Host, httpx.AsyncClient], Awaitable[Any]]
+) -> Any:
+    """What somebody finds at a host that has this agent, and no run."""
+    journal = MemoryJournal()
+    async with LocalHost({"desk": agent}, journal) as host, visitor(web_app(host)) as client:
+        return await visit(host, client)
+
+
+class Desk(TypedState):
+    """What is known of who asks."""
+
+    requester = Replaced("")
+    urgent = Replaced(0)
+
+
+def test_a_program_begins_a_run_with_values_in_its_state() -> None:
+    """Those of JSON, by key."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> Desk:
+        said = {"agent": "desk", "text": "Hi.", "state": {"requester": "Ann", "urgent": 2}}
+        run_id = (await client.post("/api/start", json=said)).json()["run_id"]
+        state: Desk = (await host.run(run_id)).run.state
+        return state
+
+    agent = Agent(chat_generator=ScriptedChatGenerator("Done."), state_schema=Desk)
+    state = asyncio.run(at_a_desk(agent, visit))
+    assert (state.requester, state.urgent) == ("Ann", 2)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ({"requster": "Ann"}, "'requster' is"),
+        ({"requester": 7}, "state key 'requester' holds str, got int: 7"),
+        ({"urgent": "yes"}, "state key 'urgent' holds int, got str: 'yes'"),
+        ({"messages": ["Hi."]}, "state key 'messages' holds list[ChatMessage]"),
+        ([], "state: expected dict"),
+    ],
+)
+def test_a_state_that_does_not_fit_says_by_which_key(state: Any, told: str) -> None:
+    """And no run is begun."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> tuple[httpx.Response, int]:
+        said = {"agent": "desk", "text": "Hi.", "state": state}
+        body, headers = json.dumps(said), {"content-type": "application/json"}
+        answer = await client.post("/api/start", content=body, headers=headers)
+        return answer, len(await host.runs())
+
+    agent = Agent(chat_generator=ScriptedChatGenerator("Done."), state_schema=Desk)
+    answer, length = asyncio.run(at_a_desk(agent, visit))
+    assert (answer.status_code, answer.json()["error"]["why"], length) == (422, "invalid", 0)
+    assert told in answer.json()["error"]["text"]
+
+
+@define
+class Verdict:
+    """What a desk comes to."""
+
+    is_paid: bool
+    notes: list[str]
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "result"),
+    [
+        (None, "Done.", {"exit_reason": "text", "text": "Done.", "output": None}),
+        (
+            Verdict,
+            '{"is_paid": true, "notes": ["a"]}',
+            {
+                "exit_reason": "output",
+                "text": '{"is_paid": true, "notes": ["a"]}',
+                "output": {"is_paid": True, "notes": ["a"]},
+            },
+        ),
+        (
+            int,
+            ToolCall("final_answer", {"value": 3}, "c1"),
+            {"exit_reason": "output", "text": None, "output": {"value": 3}},
+        ),
+    ],
+)
+def test_a_program_is_given_the_answer_once_the_run_has_ended(
+    kind: Any, line: Any, result: dict[str, Any]
+) -> None:
+    """With the output as JSON, where the agent has an `output_type`."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> Any:
+        said = {"agent": "desk", "text": "Hi.", "run_id": "order-7"}
+        await client.post("/api/start", json=said)
+        await client.get("/api/watch/order-7")
+        return (await client.get("/api/run/order-7")).json()["result"]
+
+    agent: Agent[Any, Any] = Agent(chat_generator=ScriptedChatGenerator(line), output_type=kind)
+    assert asyncio.run(at_a_desk(agent, visit)) == result
+
+
+def test_an_answer_quotes_no_secret_and_there_is_none_while_the_run_goes_on() -> None:
+    """Nor does an output; one that was cancelled says that it was."""
+
+    @tool
+    def sign(key: Annotated[str, SecretParameter]) -> str:
+        """Sign."""
+        return "signed"
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[Any]:
+        found = list[Any]()
+        for run_id in ("one", "two"):
+            await host.start("desk", [ChatMessage.from_user("Hi.")], run_id=run_id)
+            async for _ in host.watch(run_id):
+                if await host.pending():
+                    break
+            (asked,) = await host.pending()
+            found.append((await client.get(f"/api/run/{run_id}")).json()["result"])
+            said = asked.call.confirm() if run_id == "one" else CancelRequested("enough")
+            await host.send(run_id, said)
+            await client.get(f"/api/watch/{run_id}")
+            found.append((await client.get(f"/api/run/{run_id}")).json()["result"])
+        return found
+
+    answer = '{"is_paid": true, "notes": ["by s3cret-value"]}'
+    call = ToolCall("sign", {"key": "s3cret-value"}, "c1")
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(call, answer, call),
+        tools=[sign],
+        output_type=Verdict,
+        confirmation_strategies={"sign": AlwaysAskPolicy()},
+    )
+    before, ended, waiting, cancelled = asyncio.run(at_a_desk(agent, visit))
+    assert (before, waiting) == (None, None)
+    assert ended == {
+        "exit_reason": "output",
+        "text": '{"is_paid": true, "notes": ["by <key>"]}',
+        "output": {"is_paid": True, "notes": ["by <key>"]},
+    }
+    assert cancelled == {"exit_reason": "cancelled", "text": None, "output": None}
 
 
 @pytest.mark.parametrize(

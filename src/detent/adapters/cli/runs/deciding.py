@@ -5,11 +5,10 @@ from __future__ import annotations
 import getpass
 import shlex
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import click
-from attrs import evolve
 from rich.console import Console
 
 from detent.adapters.cli.endings import REFUSED, ending
@@ -44,7 +43,7 @@ from detent.core.tools.masking import MASK, masked
 from detent.core.values.frozen import thaw
 from detent.ports.approvers import Wanted, wanted_by
 from detent.ports.journal import Journal
-from detent.ports.pending import PendingCall
+from detent.ports.pending import PendingCall, left_over
 
 DIGEST_LEAST = 8
 """With so many characters nobody hits upon another question: its run's nonce is in the digest."""
@@ -112,26 +111,9 @@ def _decide_over(
     _require_proof(waiting.wanted, proof)
     decision = proof.on(_decision(pending, options, as_json=as_json))
     by = host.decide(run_id, decision)
-    left = list(_left_over(host.waiting(run_id).calls, pending, decision, by))
+    left = list(left_over(host.waiting(run_id).calls, pending, decision, by))
     more = f" by {by}; the host goes on with it, see {runs_command('watch', run_id)}"
     _put_decided(pending, left, more, as_json=as_json)
-
-
-def _left_over(
-    waiting: Iterable[PendingCall], decided: PendingCall, decision: ToolExecutionDecision, by: str
-) -> Iterator[PendingCall]:
-    """The calls that still wait: the one that was decided, too, if more people must say yes to it.
-
-    RULE: a host may not have come to a decision that it has accepted. Its question is there then,
-    as it was.
-    """
-    is_yes = decision.execute and decision.final_tool_params is None
-    votes = (*decided.votes, by)
-    for each in waiting:
-        if each.digest != decided.digest or each.votes != decided.votes:
-            yield each
-        elif is_yes and len(votes) < each.approvers.count:
-            yield evolve(each, votes=votes)
 
 
 def _require_proof(wanted: Wanted, proof: Proof) -> None:
@@ -174,18 +156,18 @@ def _require_seen(
 
 
 def _put_decided(
-    pending: PendingCall, left: Sequence[PendingCall], more: str = "", *, as_json: bool
+    pending: PendingCall, left: Sequence[PendingCall], then: str = "", *, as_json: bool
 ) -> None:
     if as_json:
         calls = [each.to_dict() for each in left]
         put_json({"run_id": pending.run_id, "decided": pending.to_dict(), "pending": calls})
         return
     wait = "1 call still waits" if len(left) == 1 else f"{len(left)} calls still wait"
-    what = f"{pending.tool_name} is decided about{more}"
+    what = f"{pending.tool_name} is decided about{then}"
     for each in left:
         if each.digest == pending.digest and each.votes:
-            lacking = each.approvers.count - len(each.votes)
-            people = "1 more person" if lacking == 1 else f"{lacking} more people"
+            more = each.more_votes
+            people = "1 more person" if more == 1 else f"{more} more people"
             who = one_row(each.votes[-1] or "somebody")
             what = f"{who} has said yes to {pending.tool_name}; {people} must say yes, too"
     say(f"run {pending.run_id}: {what}; {wait}")

@@ -19,6 +19,11 @@ def note_place(ctx: click.Context, options: Mapping[str, object]) -> None:
     ctx.meta[PLACE] = options
 
 
+def is_place_said() -> bool:
+    """Whether an option or a variable says where the runs are: else they are those of one's own."""
+    return any(click.get_current_context().meta.get(PLACE, {}).values())
+
+
 def place_words() -> str:
     """The options that were typed and say where the runs are, and their agents' code.
 

@@ -19,7 +19,7 @@ from rich.console import Console
 from detent.adapters.cli.endings import NOT_FOUND, REFUSED, ending
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
-from detent.adapters.cli.runs.hints import runs_command
+from detent.adapters.cli.runs.hints import is_place_said, runs_command
 from detent.adapters.cli.runs.options import app_option, json_option, place_option, run_argument
 from detent.adapters.cli.runs.printing import (
     Line,
@@ -33,6 +33,7 @@ from detent.adapters.cli.runs.printing import (
 from detent.adapters.cli.runs.proving import words_to_prove
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import (
+    OTHERS,
     driver_of,
     engine_that_has,
     every_run,
@@ -102,6 +103,8 @@ def list_runs(
         names.append("HAS READ")
         rows = [[*row, ", ".join(run.labels)] for row, run in zip(rows, runs, strict=True)]
     put_lines(table(names, rows, console), console)
+    if not is_place_said():
+        say(f"These are in {name_of(store)}, the store of detent run; {OTHERS}")
     if following is not None:
         say(f"There may be more: --limit {10 * limit}, or --after '{json.dumps(following)}'")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import time
 from typing import Any
 
@@ -37,7 +38,8 @@ from detent.adapters.journals.audited import CHAIN
 from detent.adapters.stories.story import SEALED
 from detent.core.chat.messages import ChatMessage
 from detent.core.codec.own_values import dump
-from detent.core.run.outcomes import Cancelled, Failed
+from detent.core.run.outcomes import Cancelled, Failed, output_in
+from detent.core.values.frozen import thaw
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.listing import ENDED, Listing
 from detent.ports.results import AgentResult
@@ -68,8 +70,10 @@ def resume(
         result = agent.resume(
             name, Show(console), raise_at_break_point=False, wait=wait, take_over=take_over
         )
-    if story.status in {"done", "cancelled"} and result.text and not as_json:
-        put(console, result.text)
+    output = output_in(result.run.outcome)
+    answer = result.text or ("" if output is None else json.dumps(thaw(output), indent=2))
+    if story.status in {"done", "cancelled"} and answer and not as_json:
+        put(console, answer)
     end_with(result, console, as_json=as_json)
 
 
@@ -82,6 +86,7 @@ def end_with(result: AgentResult[Any, Any], console: Console, *, as_json: bool) 
                 "run_id": result.run_id,
                 "exit_reason": result.exit_reason,
                 "text": result.text,
+                "output": thaw(output_in(result.run.outcome)),
                 "input_tokens": used.input_tokens,
                 "output_tokens": used.output_tokens,
                 "cost": result.cost or None,

@@ -28,6 +28,8 @@ from detent.ports.listing import RunQuery, StoredRun
 FORMS = "runs.db, sqlite:PATH, dir:FOLDER, postgresql://… or app:MODULE:NAME"
 LAST = "last"
 """In the place of a run's id, or of a conversation's name: the one that was written to last."""
+OTHERS = "those of a program of yours: --app MODULE:NAME, or --store FILE"
+"""Of runs that are not in the store of one's own."""
 PAGE = 1_000
 """So many runs are looked at together."""
 ALIKE = 0.8
@@ -103,7 +105,7 @@ def run_named(store: Journal, beginning: str) -> str:
         text = f"there is no run {beginning!r} in {store_text(store)}{near or ';'} "
         text += f"{runs_command('list')} shows those" if known else EMPTY
         if not place_words():
-            text += "; those of a program of yours: --app MODULE:NAME, or --store FILE"
+            text += f"; {OTHERS}"
         raise ending(text, NOT_FOUND)
     names = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
     raise click.UsageError(f"{beginning!r} could be more than one run: {names}")

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from detent.adapters.hosts.stored import HostHealth
+from detent.adapters.stories.quotes import without_quotes
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.api.requests import (
     PAGING,
@@ -43,9 +44,13 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.run.events import CancelRequested, MessageReceived
+from detent.core.run.outcomes import output_in
+from detent.core.values.frozen import thaw
 from detent.ports.approvers import Wanted
 from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal, Revoke
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.pending import PendingCall, left_over
+from detent.ports.results import AgentResult
 
 VERSION = 1
 """Of what is asked and answered: a change that breaks a client is another one."""
@@ -163,7 +168,7 @@ async def pending(request: Request) -> Response:
 
 
 async def run(request: Request) -> Response:
-    """A run: what a list says of it, and which calls wait."""
+    """A run: what a list says of it, which calls wait, and what it has come to."""
     host = host_of(request)
     hosted = await host.run(request.path_params["run_id"])
     agents = await host.agents()
@@ -178,9 +183,22 @@ async def run(request: Request) -> Response:
 
     def whole_answer() -> Response:
         calls = [call.to_dict() for call in hosted.pending]
-        return json_response(content | {"pending": calls})
+        return json_response(content | {"pending": calls, "result": result_of(hosted)})
 
     return await in_a_thread(whole_answer)
+
+
+def result_of(hosted: HostedRun) -> dict[str, Any] | None:
+    """What a run has come to, as people may see it; None while it goes on.
+
+    An answer of the agent's `output_type` is the object of JSON that the model has given: one of a
+    type that is no object has it as its `value`.
+    """
+    outcome = hosted.run.outcome
+    if outcome is None:
+        return None
+    answer = {"text": AgentResult(hosted.run).text, "output": thaw(output_in(outcome))}
+    return {"exit_reason": outcome.exit_reason, **without_quotes(answer, hosted.secrets)}
 
 
 async def entries(request: Request) -> Response:
@@ -229,17 +247,21 @@ async def _events(
 
 
 async def begin(request: Request) -> Response:
-    """Begin a run of an agent. With a `run_id` that is there already, it is that run."""
-    names = ("run_id", "thread_id")
-    agent, text, run_id, thread_id = members_of(
-        request, names, agent=str, text=str, run_id=str, thread_id=str
+    """Begin a run of an agent. With a `run_id` that is there already, it is that run.
+
+    RULE: the state is what JSON makes of it, and nothing is read into other types: its values are
+    held against those of the agent's keys by the host, as those of any other caller.
+    """
+    names = ("run_id", "thread_id", "state")
+    agent, text, run_id, thread_id, state = members_of(
+        request, names, agent=str, text=str, run_id=str, thread_id=str, state=dict
     )
     if not text.strip() or run_id == "":
         what = "run_id: expected a name" if text.strip() else "text: there is nothing to say"
         raise ApiError(422, "invalid", what)
     said, name = [ChatMessage.from_user(text)], request.state.person.name
     done = await host_of(request).start(
-        agent, said, run_id=run_id, thread_id=thread_id, started_by=name
+        agent, said, run_id=run_id, thread_id=thread_id, state=state, started_by=name
     )
     is_new = isinstance(done, Accepted) and done.is_new
     return _outcome(done, by=name, is_new=is_new)
@@ -250,6 +272,8 @@ async def decide(request: Request) -> Response:
 
     RULE: who decides is whose request it is. A signature it may bring along, which proves nothing
     but that this person has made this decision.
+
+    The answer says as `waits_for` how many more people must say yes before it counts.
     """
     run_id, data = members_of(request, run_id=str, decision=dict)
     person: Person = request.state.person
@@ -265,9 +289,33 @@ async def decide(request: Request) -> Response:
     if decision.digest is None:
         raise ApiError(422, "invalid", "digest: expected that of the call, as it was shown")
     proof = decision.credential if wanted == "signature" else person.credential
-    done = await host.send(run_id, evolve(decision, by=person.name, credential=proof))
-    known = None if wanted == "nothing" else await decider_of(host, run_id, decision.digest)
-    return _outcome(done, by=known or person.name)
+    whole = evolve(decision, by=person.name, credential=proof)
+    if wanted == "nothing":  # then one is enough: nobody knows whether two are two
+        return _outcome(await host.send(run_id, whole), by=person.name, waits_for=0)
+    asked = await _call_of(host, run_id, decision.digest)
+    done = await host.send(run_id, whole)
+    by = await decider_of(host, run_id, decision.digest) or person.name
+    return _outcome(done, by=by, waits_for=await _more_votes(host, asked, whole, by))
+
+
+async def _call_of(host: Host, run_id: str, digest: str) -> PendingCall | None:
+    """The call that waits with a digest; None where none does, or nobody can tell."""
+    try:
+        waiting = (await host.run(run_id)).pending
+    except DetentError:  # `send` says it, or has: what fails now makes nothing undone
+        return None
+    return next((call for call in waiting if call.digest == digest), None)
+
+
+async def _more_votes(
+    host: Host, asked: PendingCall | None, decision: ToolExecutionDecision, by: str
+) -> int:
+    """How many more people must say yes to a call that was just decided about."""
+    if asked is None or asked.approvers.count == 1:
+        return 0
+    now = await _call_of(host, asked.run_id, asked.digest)
+    left = left_over([] if now is None else [now], asked, decision, by)
+    return next((call.more_votes for call in left), 0)
 
 
 async def _wanted(host: Host, run_id: str) -> Wanted:
@@ -315,7 +363,7 @@ async def revoke(request: Request) -> Response:
     return _outcome(await host.send(run_id, Revoke(grant, by=name)), by=name)
 
 
-def _outcome(done: Accepted | HostRefusal, by: str, **more: bool) -> Response:
+def _outcome(done: Accepted | HostRefusal, by: str, **more: int) -> Response:
     if isinstance(done, HostRefusal):
         status = 422 if done.faults else STATUSES.get(done.why, 409)
         raise ApiError(status, done.why, done.text, done.faults)
