@@ -13,9 +13,21 @@ tried again without an end, and nobody would be told.
 """
 
 
+OF_TESTS = "_pytest.outcomes"
+"""Where `pytest.fail` and its siblings raise from: it is a test that they end, and no tool."""
+
+
+def is_halt(error: BaseException) -> bool:
+    """Whether what was raised says nothing of the code in which it is, alone or in a group."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(is_halt, error.exceptions))
+    kinds = type(error).__mro__  # of which each says of itself that it is a builtin
+    return isinstance(error, STOPS) or any(kind.__module__ == OF_TESTS for kind in kinds)
+
+
 def require_failure(error: BaseException) -> None:
     """Raise again what code of users has raised, unless it is a failure of theirs."""
-    if isinstance(error, STOPS):
+    if is_halt(error):
         raise error
 
 

@@ -9,7 +9,7 @@ import pytest
 from detent import Agent, Retries, Runs, ScriptedChatGenerator, SQLiteJournal, ToolCall, tool
 
 
-@pytest.mark.parametrize(("retries", "most"), [(0, 3), (4, 4)])
+@pytest.mark.parametrize(("retries", "most"), [(0, 3), (4, 3)])
 def test_a_tool_that_ends_each_process_has_a_human_asked(
     retries: int, most: int, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ from detent.approvals import (
     ApproverKeys,
     Approvers,
     AskAbove,
+    AskWhen,
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
     ConfirmationUIResult,
@@ -840,3 +841,20 @@ def test_roles_are_a_list(make: Any) -> None:
     """A text would be one role a letter, which nobody has."""
     with pytest.raises(TypeError, match="roles are a list of texts, got 'finance'"):
         make("finance")
+
+
+def test_a_policy_that_fails_beside_one_with_approvers_is_asked_of_these() -> None:
+    """Also where that one would let the call run."""
+
+    def failing(arguments: dict[str, Any]) -> bool:
+        raise ConnectionError("the fraud service is away")
+
+    people = Approvers(2, ("fin",), apart=True)
+    careful = WithApprovers(AskAbove("amount", 10**9), people)
+    for policy in (
+        careful | AskWhen(failing),
+        AskWhen(failing) | careful,
+        careful & AskWhen(failing),
+    ):
+        (call,) = Bank(by_token, policy).stopped()
+        assert call.approvers == people

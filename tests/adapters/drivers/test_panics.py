@@ -113,6 +113,28 @@ def test_a_model_that_raises_is_a_bug_of_the_model(
 
 
 @BOTH
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.fail.Exception("this test has failed"),
+        BaseExceptionGroup("both", [ValueError("a"), KeyboardInterrupt()]),
+    ],
+    ids=repr,
+)
+def test_what_ends_a_test_or_the_program_is_no_fault_of_a_tool(go: Go, error: Exception) -> None:
+    """Also in a group: a test must not go on with what it has failed by as a text for the model."""
+    fail = raiser(error)
+
+    @tool
+    def panic() -> str:
+        """Panic."""
+        return str(fail())
+
+    with pytest.raises(type(error)):
+        go(agent_of("panic", tools=[panic]))
+
+
+@BOTH
 @RAISED
 def test_a_tool_that_raises_is_answered_by_a_fault(go: Go, error: BaseException) -> None:
     """In any driver, and beside others."""

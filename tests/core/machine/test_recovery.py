@@ -109,7 +109,7 @@ def through_a_store(spec: AgentSpec[State], run: Run[State]) -> Run[State]:
     return read
 
 
-@pytest.mark.parametrize(("retries", "most"), [(0, 3), (2, 3), (5, 5)])
+@pytest.mark.parametrize(("retries", "most"), [(0, 3), (2, 3), (5, 3)])
 def test_a_call_that_ends_its_process_is_begun_a_bounded_number_of_times(
     retries: int, most: int
 ) -> None:
@@ -608,3 +608,35 @@ def test_what_was_tried_is_not_told_as_never_run(backoff_s: float) -> None:
     assert told.text == (
         "Tool 'pay' was tried, and not again: the run was cancelled. Its outcome is unknown."
     )
+
+
+def test_a_copy_asks_where_its_look_up_finds_nothing() -> None:
+    """The run that it is a copy of may be at work on the call, and end it later."""
+    spec, run = in_flight(lambda arguments, key: None)
+    copy = step(spec, rebind(run, "copy", "n"), Resumed("p2"))
+    (look_up,) = due(spec, copy)
+    assert isinstance(look_up, Reconcile)
+
+    asked = step(spec, copy, ToolNeverRan(FIRST, look_up.attempt))
+
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+    assert "it was begun in the run of which this one is a copy" in question.reason
+    (own,) = due(spec, step(spec, step(spec, run, Resumed("p2")), ToolNeverRan(FIRST, 1)))
+    assert isinstance(own, RunTool)
+
+
+@pytest.mark.parametrize("loss", ["crash", "lost"])
+def test_a_call_that_is_never_found_is_begun_a_bounded_number_of_times(loss: str) -> None:
+    """Each process that does it ends, or loses it, and its look-up knows nothing of it."""
+    spec, run = in_flight(lambda arguments, key: None)
+    for attempt in (1, 2, 3):
+        lost = ToolLost(FIRST, attempt, "it is away", 5.0)
+        run = step(spec, run, Resumed(f"p{attempt}") if loss == "crash" else lost)
+        run = step(spec, run, ToolNeverRan(FIRST, attempt))
+        if attempt < 3:
+            run, _ = begun(spec, run)
+
+    (question,) = due(spec, run)
+    assert isinstance(question, AskHuman)
+    assert "it was begun 3 times in a row and has not come to an end" in question.reason

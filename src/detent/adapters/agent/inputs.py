@@ -193,8 +193,8 @@ def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
                 f"messages[{place}] must be a ChatMessage, as ChatMessage.from_user('…') makes "
                 f"them, got {message!r:.80}"
             )
-        if message.role is ChatRole.USER and says_nothing(message):
-            raise ValueError(f"messages[{place}], of the user, is an empty text; say something")
+    if messages and messages[-1].role is ChatRole.USER and says_nothing(messages[-1]):
+        raise ValueError("messages ends with an empty text of the user; say something")
     return messages
 
 

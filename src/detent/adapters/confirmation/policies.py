@@ -332,18 +332,19 @@ def _combined(
     results = [_checked(answer) for answer in answers]
     failures = [result for result in results if isinstance(result, BaseException)]
     verdicts = [result for result in results if not isinstance(result, BaseException)]
-    if failures and not any(isinstance(verdict, Deny) for verdict in verdicts):
-        asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
-        questions = [*asks, *map(question_of, failures)]
-        spends = _spent_by([*verdicts, *questions])
-        raise PolicyFailedError(put(evolve(reduce(stricter, questions), spends=spends)))
-    combined, spends = combine(verdicts), _spent_by(verdicts)
-    if isinstance(combined, Deny):
-        return combined
     # who is asked about what came of it: all whom any of them would ask
     who = [one.approvers for one in verdicts if isinstance(one, Ask)]
     who += [one.afterwards for one in verdicts if not isinstance(one, Deny)]
     everybody = reduce(and_, who, ANYBODY)
+    if failures and not any(isinstance(verdict, Deny) for verdict in verdicts):
+        asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
+        questions = [*asks, *map(question_of, failures)]
+        spends, asked = _spent_by([*verdicts, *questions]), reduce(stricter, questions)
+        people = asked.approvers & everybody  # of all, as the one that fails might have asked
+        raise PolicyFailedError(put(evolve(asked, spends=spends, approvers=people)))
+    combined, spends = combine(verdicts), _spent_by(verdicts)
+    if isinstance(combined, Deny):
+        return combined
     if (combined.spends, combined.afterwards) == (spends, everybody):
         return combined
     return evolve(combined, spends=spends, afterwards=everybody)

@@ -311,9 +311,8 @@ class EffectPerformer:
                     value = await tools.execute_async(effect.tool, arguments)
                 else:
                     value = await in_a_thread(partial(self._execute, effect.tool, arguments, stop))
-            make = partial(invocation.result, value)
-            result = await in_a_thread(make) if effect.tool.masked else make()
-            return ToolReturned(effect.ref, effect.attempt, result)
+            # RULE: between the end of a tool and its result nothing is waited for: it would be lost
+            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
                 stop.set()  # a thread may go on with it

@@ -18,7 +18,7 @@ from detent.adapters.drivers.shared_run import NEWS, News
 from detent.adapters.system.failures import failing_silently
 from detent.adapters.system.hearing import Listen
 from detent.adapters.system.threads_and_loops import run_in_a_thread
-from detent.core.errors import STOPS
+from detent.core.errors import is_halt
 from detent.core.run.effects import AskHuman, Effect
 from detent.core.run.events import Event
 from detent.core.run.run import Run
@@ -61,7 +61,7 @@ def drive(
             else:
                 return session.close()
     except BaseException as error:
-        while session.running() and not isinstance(error, STOPS):
+        while session.running() and not is_halt(error):
             with failing_silently():
                 session.hear([mail.get()])
         raise

@@ -2,38 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from detent.core.tools.masking import MASK
-from detent.core.tools.redaction import Secrets
+from detent.core.tools.redaction import BETWEEN, READ, Secrets
 from detent.core.tools.secrets import SecretValues
 
+ARGUMENTS = frozenset({"arguments", "final_tool_params"})
+"""Where the arguments of a call stand, and those that a human has set."""
 AMOUNTS = frozenset({"spends", "spent"})
 """Where numbers stand that are made of arguments."""
+OURS = frozenset({"$type", "role", "tool_name", "mark"})
+"""Where words of ours stand, or of whoever made the agent: no secret is put there."""
+
+
+def secret_values(data: Any, names: frozenset[str] = frozenset()) -> Iterator[tuple[str, object]]:
+    """What stored data has for arguments that a call says are secret, or that are called so."""
+    match data:
+        case Mapping():
+            said = data.get("secret")
+            own = names | {*map(str, said)} if isinstance(said, list) else names
+            for key, part in data.items():
+                if key in ARGUMENTS and isinstance(part, Mapping):
+                    yield from ((name, part[name]) for name in own if name in part)
+                else:
+                    yield from secret_values(part, names)
+        case list() | tuple():
+            for part in data:
+                yield from secret_values(part, names)
+        case _:
+            pass
+
+
+def with_values(known: SecretValues, data: Any, names: Collection[str]) -> dict[str, list[object]]:
+    """What is known to be secret, and what stored data says of it besides, each once."""
+    values = dict[str, dict[str, object]]()
+    said = secret_values(data, frozenset(names))
+    for name, value in chain(((key, one) for key in known for one in known[key]), said):
+        values.setdefault(name, {})[repr(value)] = value
+    return {name: [*forms.values()] for name, forms in values.items()}
 
 
 def without_quotes(data: Any, secrets: SecretValues) -> Any:
     """Plain data whose texts say nothing that is secret.
 
     A number is not looked for, as it may be one by chance; but what a run takes of budgets is not
-    told where a number is secret.
+    told where a number is secret. Hand in all that there is at once: what is looked for is made
+    once, and many texts are read in one go.
     """
     if not secrets:
         return data
     if _has_number(secrets):
         data = _without_amounts(data)
-    return _cleaned(data, Secrets(secrets, secrets))
+    return _filled(data, _cleaned(_texts(data), Secrets(secrets, secrets)))
 
 
-def _cleaned(data: Any, secrets: Secrets) -> Any:
+def _cleaned(texts: Iterable[str], secrets: Secrets) -> Iterator[str]:
+    """The texts, as many of them at once as are read in one go."""
+    batch, size = list[str](), 0
+    for text in texts:
+        if batch and size + len(text) >= READ - len(batch):
+            yield from _batch(batch, secrets)
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    yield from _batch(batch, secrets)
+
+
+def _batch(texts: list[str], secrets: Secrets) -> list[str]:
+    if len(texts) > 1:
+        found = secrets.without(BETWEEN.join(texts)).split(BETWEEN)
+        if len(found) == len(texts):
+            return found
+    return [secrets.without(text) for text in texts]  # one is withheld, or has the sign itself
+
+
+def _texts(data: Any) -> Iterator[str]:
     match data:
         case str():
-            return secrets.without(data)
+            yield data
         case Mapping():
-            return {name: _cleaned(part, secrets) for name, part in data.items()}
+            for name, part in data.items():
+                if not (name in OURS and isinstance(part, str)):
+                    yield from _texts(part)
         case list() | tuple():
-            return [_cleaned(part, secrets) for part in data]
+            for part in data:
+                yield from _texts(part)
+        case _:
+            pass
+
+
+def _filled(data: Any, texts: Iterator[str]) -> Any:
+    """The data with other texts, in the order in which they stand."""
+    match data:
+        case str():
+            return next(texts)
+        case Mapping():
+            return {
+                name: part if name in OURS and isinstance(part, str) else _filled(part, texts)
+                for name, part in data.items()
+            }
+        case list() | tuple():
+            return [_filled(part, texts) for part in data]
         case _:
             return data
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from detent.core.errors import STOPS
+from detent.core.errors import is_halt
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ def is_stop(error: BaseException) -> bool:
     RULE: a cancellation is one only where somebody has cancelled this task: code of users may raise
     a CancelledError of its own.
     """
-    return isinstance(error, STOPS) or is_cancelled(error)
+    return is_halt(error) or is_cancelled(error)
 
 
 def is_cancelled(error: BaseException) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from starlette.requests import Request
 
 from detent.adapters.stories.entries import masked_data
+from detent.adapters.stories.quotes import with_values
 from detent.adapters.web.shown import secret_names
 from detent.adapters.web.tally import DAY_S
-from detent.core.tools.secrets import SecretValues
 from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
@@ -108,7 +108,7 @@ async def entries_of(host: Host, listed: StoredRun) -> list[Entry]:
     return found
 
 
-def secret_in(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
+def secret_in(hosted: HostedRun, entries: Iterable[Entry]) -> frozenset[str]:
     """The names of the arguments that nobody is shown, of any call in the run."""
     pending = (name for call in hosted.pending for name in call.masked)
     return frozenset((*pending, *(name for entry in entries for name in secret_names(entry.data))))
@@ -116,14 +116,25 @@ def secret_in(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
 
 def plain_entries(hosted: HostedRun, entries: list[Entry], after: int = -1) -> dict[str, Any]:
     """The entries of a run behind one of them, as plain values in which no secret stands."""
-    secret = secret_in(hosted, entries)
-    behind = (entry for entry in entries if entry.position > after)
-    rows = [plain_entry(entry, secret, hosted.secrets) for entry in behind]
+    visible = visible_entries(hosted, entries, [one for one in entries if one.position > after])
+    rows = [plain_entry(entry) for entry in visible]
     return {"run_id": hosted.listed.run_id, "entries": rows}
 
 
-def plain_entry(entry: Entry, secret: Collection[str], secrets: SecretValues) -> dict[str, Any]:
-    """An entry as plain values; arguments of these names are masked, and no secret is quoted."""
+def visible_entries(
+    hosted: HostedRun, entries: Sequence[Entry], wanted: Sequence[Entry]
+) -> list[Entry]:
+    """Those that are `wanted` of the entries of a run, with their data as people may see it.
+
+    Arguments that are secret are masked, and no text quotes one, by all that the entries say.
+    """
+    names = secret_in(hosted, entries)
+    values = with_values(hosted.secrets, [entry.data for entry in entries], names)
+    shown = masked_data([entry.data for entry in wanted], names, values)
+    return [evolve(entry, data=data) for entry, data in zip(wanted, shown, strict=True)]
+
+
+def plain_entry(entry: Entry) -> dict[str, Any]:
+    """An entry as plain values."""
     place = {"position": entry.position, "at": entry.at}
-    plain = {"kind": entry.kind, "status": entry.status}
-    return {**place, **plain, "data": masked_data(entry.data, secret, secrets)}
+    return {**place, "kind": entry.kind, "status": entry.status, "data": entry.data}

@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from detent.adapters.state.diff import diff
+from detent.adapters.stories.quotes import with_values
 from detent.adapters.stories.statuses import STATUSES
 from detent.adapters.stories.steps import Comparison, steps_of
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.arguments import Change, changes
-from detent.adapters.web.finding import entries_of, host_of, secret_in
+from detent.adapters.web.finding import entries_of, host_of, secret_in, visible_entries
 from detent.adapters.web.rendering import page
 from detent.adapters.web.runs import say
 from detent.adapters.web.shown import as_json
@@ -144,14 +145,14 @@ def _moment_page(
     request: Request, template: str, seen: Moment, agents: Sequence[HostedAgent]
 ) -> Response:
     before, after, entries = seen.before, seen.after, seen.entries
+    said = [entry.data for entry in entries]
+    secrets = with_values(seen.now.secrets, said, secret_in(seen.now, entries))
     values: dict[str, Any] = {
         "listed": seen.now.listed,
         "at": entries[-1].position,
         "last": seen.now.listed.length - 1,
-        "entry": entries[-1],
-        "secret": secret_in(seen.now, entries),
-        "secrets": seen.now.secrets,
-        "state": () if before is None else state_changes(before, after, seen.now.secrets),
+        "entry": visible_entries(seen.now, entries, entries[-1:])[0],
+        "state": () if before is None else state_changes(before, after, secrets),
         "progress": progress(before, after),
         "opening": after.messages if before is None else (),
         "has_calls": isinstance(after.phase, Acting),

@@ -14,7 +14,7 @@ from markupsafe import escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from detent.adapters.stories.entries import event_path, masked_data
+from detent.adapters.stories.entries import event_path
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.people import Person
 from detent.adapters.web.protection import form_token
@@ -75,7 +75,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "segment": _segment,
     "told": _told,
     "wide_json": _wide_json,
-    "without": masked_data,
 }
 ENVIRONMENT.filters |= FILTERS
 

@@ -13,7 +13,13 @@ from starlette.responses import RedirectResponse, Response
 from detent.adapters.stories.entries import object_of, used_before
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.decided import DecisionView
-from detent.adapters.web.finding import entries_of, found_runs, host_of, plain_entries, secret_in
+from detent.adapters.web.finding import (
+    entries_of,
+    found_runs,
+    host_of,
+    plain_entries,
+    visible_entries,
+)
 from detent.adapters.web.inbox import QuestionView, cursor_in
 from detent.adapters.web.rendering import base_of, json_response, page
 from detent.adapters.web.timeline import picture_of
@@ -100,9 +106,7 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
         "grants": [grant.to_dict() for grant in hosted.grants],
         "messages": messages[-MESSAGES_MAX:],
         "earlier": max(0, len(messages) - MESSAGES_MAX),
-        "entries": entries[-EVENTS_MAX:],
-        "secret": secret_in(hosted, entries),
-        "secrets": hosted.secrets,
+        "entries": visible_entries(hosted, entries, entries[-EVENTS_MAX:]),
         "picture": picture_of(entries, time.time()),
         "fork_of": object_of(begun.get("fork_of")),
         "used_before": used_before(begun),

@@ -119,7 +119,7 @@ def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed
     match slot.status:
         case Running(attempt):
             slot, again = _crashed(spec, slot), _again(slot, attempt)
-            again = None if slot.crashes >= _crashes_max(spec, slot) else again
+            again = None if slot.crashes >= CRASHES else again
             cause = event.by, wording.process_ended(slot.crashes)
             return _resolve_unknown(spec, run, slot, again, event.at, cause)
         case BackingOff(attempt, until):
@@ -136,16 +136,12 @@ def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed
 def _crashed(spec: AgentSpec[Any], slot: Slot) -> Slot:
     """The slot of a call in the middle of which its process has ended.
 
-    RULE: it is counted where nobody else than the run says whether it is begun again. A call that
-    ends each process that begins it would end them all, one after the other.
+    RULE: it is counted where no human says whether it is begun again. A call that ends each process
+    that begins it would end them all, one after the other.
     """
-    is_begun_again = spec.tools[slot.call.tool_name].on_unknown == "rerun"
+    how = spec.tools[slot.call.tool_name].on_unknown
+    is_begun_again = how == "rerun" or callable(how)
     return evolve(slot, crashes=slot.crashes + 1) if is_begun_again else slot
-
-
-def _crashes_max(spec: AgentSpec[Any], slot: Slot) -> int:
-    """After so many crashes in a row a human is asked about a call."""
-    return max(CRASHES, spec.tools[slot.call.tool_name].retries.times)
 
 
 def _pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resumed) -> Pausing:
@@ -234,13 +230,27 @@ def after_loss(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) 
     if slot is None or isinstance(slot.status, Ready):
         return run
     if isinstance(event, ToolNeverRan):
-        return with_slot(run, _next_attempt(slot, event))
+        return with_slot(run, _nothing_found(spec, run, slot, event))
+    slot = _crashed(spec, slot) if callable(spec.tools[slot.call.tool_name].on_unknown) else slot
     attempt, most = event.attempt, max(1, spec.tools[slot.call.tool_name].retries.times)
     again = None if attempt > most else _again(slot, attempt, 1)
     cause = f"lost {attempt}", event.reason
     # before the question, which would be outdated by it
     run = with_labels(run, spec.tools[slot.call.tool_name].labels)
     return with_slot(run, _resolve_unknown(spec, run, slot, again, event.at, cause))
+
+
+def _nothing_found(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolNeverRan) -> Slot:
+    """The slot of a call that was not carried out, as far as somebody can tell.
+
+    RULE: a human is asked where that may be false. Another run, of which this one is a copy, may be
+    doing it; and what ends each process that does it would end them all.
+    """
+    if isinstance(slot.status, Unknown) and (slot.key or slot.crashes >= CRASHES):
+        doubt = wording.BEGUN_ELSEWHERE if slot.key else wording.never_ran(slot.crashes)
+        question = _question(spec, run, slot, event.at, (f"never ran {event.attempt}", doubt))
+        return begin_anew(slot, evolve(question, is_stale=True))
+    return _next_attempt(slot, event)
 
 
 def _next_attempt(slot: Slot, event: ToolNeverRan) -> Slot:

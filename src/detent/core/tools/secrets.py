@@ -1,4 +1,4 @@
-"""SecretValues by value: what nobody may see of the call of a tool, wherever it is quoted."""
+"""Secrets by value: what nobody may see of the call of a tool, wherever it is quoted."""
 
 from __future__ import annotations
 

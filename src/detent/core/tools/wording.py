@@ -22,6 +22,10 @@ PROCESS_ENDED = (
     "it was begun, its process ended, stands still or could not write down what came of it, and "
     "nobody knows whether it was carried out"
 )
+BEGUN_ELSEWHERE = (
+    "it was begun in the run of which this one is a copy, and which may be at work on it; its "
+    "look-up has found nothing"
+)
 NOT_SHOWN = "it does not fit, and is not shown: some of it is secret"
 OUTCOME_UNKNOWN = "it was begun, and the tool does not know whether it was carried out"
 AGENT_WAITS = "the agent has begun on it, and waits for this before it goes on"
@@ -38,6 +42,14 @@ def process_ended(times: int) -> str:
     return (
         f"it was begun, its process ended or stood still in the middle of it, {times:,} times in a "
         "row, and nobody knows whether it was carried out"
+    )
+
+
+def never_ran(crashes: int) -> str:
+    """A look-up finds nothing each time, and the call never ends."""
+    return (
+        f"it was begun {crashes} times in a row and has not come to an end, and each time its "
+        "look-up has found nothing"
     )
 
 

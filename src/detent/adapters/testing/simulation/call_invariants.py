@@ -49,7 +49,6 @@ from detent.core.run.run import (
     is_settled,
 )
 from detent.core.run.spec import AgentSpec
-from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 
 
@@ -138,6 +137,10 @@ def what_a_crash_cuts_off_waits_for_a_human(spec: AgentSpec[Any], trace: Trace) 
                 pass
 
 
+CRASHES_MAX = 3
+"""After so many in the middle of one call a human is asked."""
+
+
 @everywhere
 def no_call_ends_one_process_after_the_other(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """One in the middle of which so many in a row have ended begins by a human's yes alone.
@@ -150,8 +153,7 @@ def no_call_ends_one_process_after_the_other(spec: AgentSpec[Any], trace: Trace)
             case Folded(event=HumanDecided(ref), after=after) if happening.is_change:
                 del ended[after.id, ref]
             case Folded(event=ToolStarted(ref), before=before, after=after) if happening.is_change:
-                tool = _tool_at(spec, before, ref)
-                if ended[after.id, ref] >= max(3, 0 if tool is None else tool.retries.times):
+                if ended[after.id, ref] >= CRASHES_MAX:
                     yield f"call {ref} began once more, after {ended[after.id, ref]} crashes"
             case Folded(before=before, event=event, after=after) if happening.is_change:
                 for slot in before.slots:
@@ -164,11 +166,6 @@ def no_call_ends_one_process_after_the_other(spec: AgentSpec[Any], trace: Trace)
                         del ended[after.id, slot.ref]
             case _:
                 pass
-
-
-def _tool_at(spec: AgentSpec[Any], run: Run[Any], ref: CallRef) -> Tool | None:
-    slot = slot_at(run, ref)
-    return None if slot is None else spec.tools[slot.call.tool_name]
 
 
 @everywhere

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from attrs import asdict, evolve
@@ -35,11 +36,16 @@ from detent.adapters.web.api.requests import (
 )
 from detent.adapters.web.approving import wanted_of
 from detent.adapters.web.decided import decider_of
-from detent.adapters.web.finding import entries_of, host_of, plain_entries, plain_entry, secret_in
+from detent.adapters.web.finding import (
+    entries_of,
+    host_of,
+    plain_entries,
+    plain_entry,
+    visible_entries,
+)
 from detent.adapters.web.live import event, stream, with_pauses
 from detent.adapters.web.people import Person, SignIn
 from detent.adapters.web.rendering import json_response
-from detent.adapters.web.shown import secret_names
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError, StoredDataError
@@ -221,12 +227,11 @@ async def watch(request: Request) -> Response:
     hosted = await host.run(request.path_params["run_id"])
     if not -1 <= after < hosted.listed.length:
         raise ApiError(422, "invalid", f"after: the run has {hosted.listed.length} entries")
-    secret = secret_in(hosted, await entries_of(host, hosted.listed))
-    return stream(_events(host, hosted, after, set(secret)))
+    return stream(_events(host, hosted, after, await entries_of(host, hosted.listed)))
 
 
 async def _events(
-    host: Host, hosted: HostedRun, after: int, secret: set[str]
+    host: Host, hosted: HostedRun, after: int, known: list[Entry]
 ) -> AsyncGenerator[str]:
     run_id = hosted.listed.run_id
     try:
@@ -236,9 +241,11 @@ async def _events(
         ):
             async for seen in seen_or_quiet:
                 if isinstance(seen, Entry):
-                    secret.update(secret_names(seen.data))
-                    plain = plain_entry(seen, secret, hosted.secrets)
-                    yield event("entry", json.dumps(plain), str(seen.position))
+                    if seen.position > known[-1].position:
+                        known.append(seen)  # later ones may quote what it says
+                    look = partial(visible_entries, hosted, known, [seen])
+                    (shown,) = await in_a_thread(look)
+                    yield event("entry", json.dumps(plain_entry(shown)), str(seen.position))
                 elif seen is None:
                     yield ": still here\n\n"
         yield event("ended", run_id)
