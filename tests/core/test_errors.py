@@ -16,6 +16,7 @@ from detent import (
     ToolInvocationError,
     WiringError,
 )
+from detent.core.errors import require_failure
 from detent.machine import Run, UnknownEffectError
 
 
@@ -63,3 +64,13 @@ def test_an_error_of_a_callback_leaves_the_result() -> None:
 
     assert error.result is result
     assert "the run itself is not touched by it" in str(error)
+
+
+def test_what_stops_a_program_or_a_test_is_no_failure_also_in_a_group() -> None:
+    """All else is, whatever it derives from."""
+    stops = (KeyboardInterrupt(), GeneratorExit(), pytest.fail.Exception("no"))
+    for error in (*stops, *(BaseExceptionGroup("both", [ValueError(), stop]) for stop in stops)):
+        with pytest.raises(type(error)):
+            require_failure(error)
+    for error in (ValueError(), SystemExit(3), ExceptionGroup("both", [ValueError()])):
+        require_failure(error)

@@ -13,12 +13,22 @@ from attrs import frozen
 from detent import ChatMessage, State, Tool, ToolCall
 from detent.core.codec.own_values import data_of
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.run.run import Acting, AwaitingDecision, Refused, Slot, evolve, move
+from detent.core.run.run import (
+    Acting,
+    AwaitingDecision,
+    Refused,
+    Slot,
+    Status,
+    Succeeded,
+    evolve,
+    move,
+)
 from detent.core.storage.journal import (
     event_from_json,
     event_of_kind,
     event_to_json,
     progress_mark,
+    reply_faults,
     run_from_json,
     run_to_json,
     status_of,
@@ -212,3 +222,14 @@ def test_an_event_is_read_as_what_its_entry_says_that_it_is() -> None:
     assert event_of_kind(SPEC, "ToolReturned", data) == event
     with pytest.raises(StoredDataError, match=r"must have '\$type', one of .*, got 'Nothing'"):
         event_of_kind(SPEC, "Nothing", data)
+
+
+def test_of_calls_that_are_settled_at_once_those_that_failed_have_a_reason() -> None:
+    """By their places; what is refused to several in the same words is said once."""
+    calls = [ToolCall("note", id=f"c{place}") for place in range(3)]
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+    statuses: tuple[Status, ...] = (Refused("no"), Succeeded(ToolResult("yes")), Refused("no"))
+    slots = [Slot(CallRef(1, n), calls[n], status) for n, status in enumerate(statuses)]
+    run = Run("r", State({}), phase=Acting(reply, tuple(slots)))
+
+    assert reply_faults(ModelReplied(1, 1, reply), run) == [{"text": "no", "places": [0, 2]}]

@@ -19,7 +19,7 @@ from detent.core.chat.messages import FileContent, ImageContent, TextContent
 from detent.core.state.fields import Appended
 from detent.core.state.keys import Write
 from detent.core.state.state import State
-from detent.core.tools.result import ResultError, result_of, text_of
+from detent.core.tools.result import ResultError, ToolResult, result_of, text_of
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import Reply
 
@@ -339,3 +339,10 @@ def test_a_result_that_json_has_no_words_for_is_told_to_observers(rules: Any) ->
     nothing = "Tool 'find' has given an object of type Thing, which cannot be read as text."
     assert (result.content == nothing) is not bool(rules)
     assert result_of(made, {"it": (1, {2})}).warnings == ()
+
+
+def test_what_people_do_not_see_of_a_result_does_not_print() -> None:
+    """What they see does."""
+    assert "content='in'" in repr(ToolResult("in"))
+    printed = repr(ToolResult("in by S3CRET", display="in by <pin>"))
+    assert printed == "ToolResult(display='in by <pin>', writes=(), warnings=())"

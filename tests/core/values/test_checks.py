@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from attrs import field, frozen
 
-from detent.core.values.checks import meant, names_told, number, of_kind
+from detent.core.values.checks import meant, names_told, no_attribute, number, of_kind
 
 
 @names_told
@@ -63,3 +63,11 @@ def test_a_name_that_is_near_is_meant() -> None:
     """One that is not is no guess."""
     assert meant("wating", iter(("waiting", "done"))) == "; did you mean 'waiting'?"
     assert not meant("gone", ("waiting", "failed"))
+
+
+def test_an_attribute_that_there_is_not_leads_to_what_is_meant() -> None:
+    """By what others call it, or by what is near."""
+    led = no_attribute(3, "plus", {"plus": "the sign"})
+    assert str(led) == "'int' object has no attribute 'plus'; did you mean the sign?"
+    near = no_attribute(3, "reel", {})
+    assert (str(near), near.name, near.obj) == ("'int' object has no attribute 'reel'", "reel", 3)
