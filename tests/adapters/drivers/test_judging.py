@@ -18,7 +18,7 @@ from detent import (
     ToolCall,
     create_tool_from_function,
 )
-from detent.adapters.drivers.judging import judge_async
+from detent.adapters.drivers.judging import TAKEN_OUT, judge_async
 from detent.approvals import Allow, Ask, Deny, judge
 from detent.core.tools.tool import by_name
 from detent.machine import (
@@ -147,9 +147,9 @@ def stumbling(call: ToolCall, *asked: object) -> Allow:
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        (quoting, "the pin is <pin>"),
+        (quoting, f"the pin is <pin> {TAKEN_OUT}"),
         (denying, "not with <pin>"),
-        (stumbling, "the policy failed: ValueError: <pin>"),
+        (stumbling, f"the policy failed: ValueError: <pin> {TAKEN_OUT}"),
     ],
     ids=["asks", "denies", "fails"],
 )
@@ -185,7 +185,7 @@ def test_no_event_loop_waits_for_secrets_to_be_found() -> None:
     assert isinstance(came, Coroutine)
     event = asyncio.run(came)
 
-    assert event.verdict == Ask("the pin is <pin>")
+    assert event.verdict == Ask(f"the pin is <pin> {TAKEN_OUT}")
     assert Watched.seen
     assert threading.get_ident() not in Watched.seen
 

@@ -51,7 +51,7 @@ from detent.machine import (
     wrap_event,
 )
 from detent.models import ChatReply, ModelFailure
-from tests.core.asking import PAY, agent_tool, spec_of, waiting
+from tests.core.asking import PAY, agent_tool, judged, spec_of, waiting
 
 FIRST = CallRef(1, 0)
 
@@ -640,3 +640,19 @@ def test_a_call_that_is_never_found_is_begun_a_bounded_number_of_times(loss: str
     (question,) = due(spec, run)
     assert isinstance(question, AskHuman)
     assert "it was begun 3 times in a row and has not come to an end" in question.reason
+
+
+def test_a_guarded_call_that_had_begun_is_asked_about_anew_as_one_that_had() -> None:
+    """In a copy, where it may be run again without a question about its outcome."""
+    spec = spec_of()
+    spec = evolve(spec, tools=by_name([evolve(PAY, on_unknown="rerun")]))
+    run = waiting(spec, {"to": "Ann", "amount": 5})
+    run, _ = apply_decisions(spec, run, [pending(spec, run)[0].confirm()], 1.0)
+    run = step(spec, run, ToolStarted(FIRST, 1))
+
+    copy = step(spec, without_clearances(spec, rebind(run, "copy", "n")), Resumed("p2"))
+
+    (question,) = due(spec, judged(spec, copy))
+    assert isinstance(question, AskHuman)
+    assert question.trouble == "an attempt at it has begun before, and may have carried it out"
+    assert question.trouble in question.reason

@@ -21,6 +21,9 @@ from detent.core.run.events import Judged
 from detent.core.tools.redaction import without_secrets
 from detent.core.tools.secrets import secrets_of_call
 
+TAKEN_OUT = "(in <…> stand words that are a secret of the call as well)"
+"""Behind a reason of which something was taken out."""
+
 
 def judge(effect: Judge) -> Judged | Coroutine[Any, Any, Judged]:
     """What the policy says of the call; a coroutine, where the policy is asynchronous.
@@ -87,7 +90,10 @@ def _judged(effect: Judge, verdict: object) -> Judged:
     if not isinstance(verdict, Allow):
         secrets = secrets_of_call(effect.call, effect.tool, effect.run.state)
         reason = without_secrets(verdict.reason, secrets, secrets)
-        verdict = verdict if reason == verdict.reason else evolve(verdict, reason=reason)
+        if reason != verdict.reason:
+            # whoever chooses a secret could choose the words of a reason, so that nobody reads them
+            more = f" {TAKEN_OUT}" if isinstance(verdict, Ask) else ""
+            verdict = evolve(verdict, reason=reason + more)
     return Judged(effect.ref, verdict, binding=effect.binding)
 
 

@@ -42,7 +42,7 @@ from detent.core.run.approval import (
     Scope,
     Verdict,
 )
-from detent.core.run.attempts import refund, suspend, with_spending
+from detent.core.run.attempts import begun_before, refund, suspend, with_spending
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
 from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
@@ -233,16 +233,16 @@ def ask_about(  # noqa: PLR0917 - the parts of a question
     again: int = 0,
 ) -> AwaitingDecision:
     """A question about `attempt`; `crash` is the name and the trouble that it came of."""
-    until, why = end_of(at, ask.expires_s), crash[1]
+    until, trouble = end_of(at, ask.expires_s), crash[1] or begun_before(slot)
     if crash[0]:  # to run a call again, perhaps, says nothing of others
         ask = attrs.evolve(ask, remember="call")
     if slot.suspended is not None:  # it works on the call as it was when it began
         ask = attrs.evolve(ask, answers=attrs.evolve(ask.answers, modify=()))
-        why = wording.AGENT_WAITS
+    why = trouble if slot.suspended is None else wording.AGENT_WAITS
     digest = digest_of(run, slot, binding, crash[0], again)
     reason = "; ".join(filter(None, (why, ask.reason)))
     return AwaitingDecision(
-        digest, reason, attempt, until, ask, binding, *crash, change, again=again
+        *(digest, reason, attempt, until, ask, binding, crash[0], trouble, change), again=again
     )
 
 

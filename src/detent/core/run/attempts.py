@@ -29,6 +29,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.totals import NOTHING, Amounts, largest, once
 from detent.core.state.typevars import S
+from detent.core.tools import wording
 from detent.core.values.frozen import FrozenDict
 
 
@@ -43,6 +44,11 @@ def has_been_tried(slot: Slot) -> bool:
     RULE: nobody is told of such a call that it was not run: a payment would be made once more.
     """
     return slot.was_begun or slot.suspended is not None or isinstance(slot.status, Unknown)
+
+
+def begun_before(slot: Slot) -> str:
+    """That an attempt may have carried out a call that is asked about anew; "" if none may have."""
+    return wording.BEGUN_BEFORE if slot.was_begun and slot.suspended is None else ""
 
 
 def may_be_known(slot: Slot) -> bool:

@@ -22,6 +22,7 @@ PROCESS_ENDED = (
     "it was begun, its process ended, stands still or could not write down what came of it, and "
     "nobody knows whether it was carried out"
 )
+BEGUN_BEFORE = "an attempt at it has begun before, and may have carried it out"
 BEGUN_ELSEWHERE = (
     "it was begun in the run of which this one is a copy, and which may be at work on it; its "
     "look-up has found nothing"
