@@ -22,6 +22,7 @@ from detent import (
     ToolCall,
 )
 from detent.adapters.hosts.engines.temporal_follow import FOLLOWERS, DetentEffects, Followers
+from detent.adapters.hosts.engines.temporal_run import workflow_id
 from detent.hosts import EffectsRefusedError, HostRefusal, TemporalHost
 from tests.adapters.hosts.engines.example_agents import Told, boss, nap, of_examples
 from tests.adapters.hosts.engines.sites import Site, site_of
@@ -144,6 +145,35 @@ def test_an_agent_that_no_engine_can_follow_is_refused(
 
     with pytest.raises(EffectsRefusedError, match=f"{why}.*mode='legs'"):
         asyncio.run(main())
+
+
+def test_a_run_whose_history_is_gone_is_among_the_faults(site: Site, tmp_path: Path) -> None:
+    """Somebody has ended its workflow: what is said is kept, and somebody takes the run over."""
+    script = ScriptedChatGenerator(ToolCall("nap", {"seconds": 0.0}), "Done.")
+    journal, where = SQLiteJournal(tmp_path / "runs.db"), site.told()["client"]
+    agent = Agent(
+        chat_generator=script,
+        tools=[nap],
+        confirmation_strategies={"nap": AlwaysAskPolicy()},
+        journal=journal,
+        name="it",
+    )
+
+    async def main() -> None:
+        client = await Client.connect(where)
+        host = TemporalHost({"it": agent}, journal, client=client, mode="effects", queue="gone")
+        async with asyncio.timeout(90), host:
+            await host.start("it", "go", run_id="gone")
+            while not (questions := await host.pending()):  # noqa: ASYNC110 - elsewhere
+                await asyncio.sleep(0.02)
+            await client.get_workflow_handle(workflow_id("gone")).terminate()
+            await host.send("gone", questions[0].call.confirm(by="Ada"))
+            while "gone" not in host.health().faults:  # noqa: ASYNC110 - it looks now and then
+                await asyncio.sleep(0.1)
+            assert host.health().faults == {"gone": "HistoryLostError"}
+        assert agent.resume("gone", take_over=True).text == "Done."
+
+    asyncio.run(main())
 
 
 def test_a_run_of_a_changed_agent_stands_still_and_says_so(site: Site, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.control.decisions import ToolExecutionDecision
-from detent.core.errors import AgentChangedError
+from detent.core.errors import AgentChangedError, DetentError
 from detent.core.machine.delegation import unwrap_event
 from detent.core.run.events import Event, HumanDecided
 from detent.core.storage.journal import event_to_json
@@ -39,6 +39,19 @@ PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How long it is waited, again and again, until the engine has heard that a run has failed."""
 FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
 """After how long the engine is told again of a run that stands still: at first, and at most."""
+
+
+class HistoryLostError(DetentError):
+    """An engine has not got a run that has not ended: its history is gone, or was ended there.
+
+    What is said to it is in the journal; `resume(…, take_over=True)` goes on with it from there.
+    """
+
+    def __init__(self, run_id: str, engine: str) -> None:
+        super().__init__(
+            f"{engine} has no history of run {run_id!r} that goes on: it was lost, or ended there; "
+            "if it is gone for good, take the run over: resume(…, take_over=True)"
+        )
 
 
 class HistoryKeeper(Protocol):
@@ -80,6 +93,9 @@ class HistoryKeeper(Protocol):
 
         `message` has what is known to be written there, and where, or by which versions of its
         tools it is to go on.
+
+        Raises:
+            HistoryLostError: the engine has it no more.
         """
         ...
 
@@ -302,7 +318,9 @@ class EffectsDriving:
             name = type(error).__name__
             LOGGER.warning("the engine could not be told of run %s: %s", run.run_id, name)
         except Exception as error:  # noqa: BLE001 - it is tried again, later and later
-            self.faults.add(run.run_id, type(error).__name__)
+            now = await self._reading.listed(run.run_id)
+            if now is not None and (now.status, now.length) == (run.status, run.length):
+                self.faults.add(run.run_id, type(error).__name__)  # and has not just ended
         else:
             self.faults.succeed(run.run_id)
 

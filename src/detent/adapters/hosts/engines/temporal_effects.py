@@ -21,6 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from detent.adapters.hosts.effects.contract import require_rules
+from detent.adapters.hosts.effects.driving import HistoryLostError
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
@@ -182,13 +183,14 @@ class TemporalEffects:
                 raise JournalUnavailableError(said) from error
 
     async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
-        """A signal. A workflow that is not there has ended."""
+        """A signal. A workflow that is not there has ended, and so has its run; or it is lost."""
         try:
             handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(
                 workflow_id(run.run_id)
             )
             await handle.signal(LOOK, message)
         except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                said = f"Temporal cannot be told: {error.message}"
-                raise JournalUnavailableError(said) from error
+            if error.status is RPCStatusCode.NOT_FOUND:
+                raise HistoryLostError(run.run_id, "Temporal") from error
+            said = f"Temporal cannot be told: {error.message}"
+            raise JournalUnavailableError(said) from error
