@@ -6,9 +6,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from detent.adapters.stories.quotes import without_quotes
+from detent.adapters.stories.quotes import with_values, without_quotes
 from detent.core.tools.masking import MASK, masked
-from detent.core.tools.redaction import without_secrets
 from detent.core.tools.secrets import SecretValues
 from detent.core.values.frozen import EMPTY
 
@@ -61,13 +60,12 @@ def conversation_in(data: Json) -> tuple[list[tuple[str, str]], list[str]]:
     """
     messages, before = messages_in(data), list[tuple[str, str]]()
     answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
-    own, secrets = answered[-1] + 1 if answered else 0, dict[str, list[Any]]()
+    own = answered[-1] + 1 if answered else 0
+    secrets = with_values({}, messages[:own], ())
     for message in messages[:own]:
-        _learn_secrets(secrets, message)
-        said = said_in(message) if role_in(message) != "system" else ()
-        for role, text in said:
-            is_result = role == "tool"
-            before.append((role, without_secrets(text, secrets, secrets) if is_result else text))
+        before += said_in(message) if role_in(message) != "system" else ()
+    results = iter(without_quotes([text for role, text in before if role == "tool"], secrets))
+    before = [(role, next(results) if role == "tool" else text) for role, text in before]
     return before, [text_in(message) for message in messages[own:] if role_in(message) == "user"]
 
 
@@ -78,15 +76,6 @@ def used_before(data: Json) -> dict[str, float]:
     found = {name: usage.get(name) for name in ("input_tokens", "output_tokens")}
     all_of_it = {**found, "cost": run.get("cost")}
     return {name: x for name, x in all_of_it.items() if isinstance(x, int | float) and x}
-
-
-def _learn_secrets(secrets: dict[str, list[Any]], message: Json) -> None:
-    """Keep what people may not see of a message's calls: later results may say it again."""
-    for part in map(object_of, list_of(message.get("content"))):
-        arguments = object_of(part.get("arguments"))
-        for name in list_of(part.get("secret")):
-            if name in arguments:
-                secrets.setdefault(name, []).append(arguments[name])
 
 
 def event_path(kind: str, data: Json) -> tuple[str, ...]:
