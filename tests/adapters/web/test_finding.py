@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from detent import Agent, MemoryJournal, ScriptedChatGenerator
+from detent import Agent, MemoryJournal, ScriptedChatGenerator, State
 from detent.adapters.web import finding
-from detent.adapters.web.finding import day_begin
+from detent.adapters.web.finding import RunSecrets, day_begin
 from detent.adapters.web.tally import DAY_S
-from detent.hosts import LocalHost
+from detent.hosts import HostedRun, LocalHost
 from detent.journals import Entry
-from detent.ports.listing import Listing
+from detent.machine import Run
+from detent.ports.listing import Listing, StoredRun
 from detent.web import web_app
 from tests.adapters.web.pages import visitor
 
@@ -105,3 +106,23 @@ def test_the_list_without_a_text_is_whole() -> None:
     """No run twice, and none left out."""
     assert [len(page) for page in found({"since": "x"})] == [10, 10, 10, 0]
     assert all_of(found({"thread_id": "Thread-0"})) == names(*range(0, 30, 2))
+
+
+def test_what_one_entry_says_is_secret_no_later_one_shows() -> None:
+    """As they come: each is looked through once, and nobody knows by then what comes behind it."""
+    call: dict[str, Any] = {"$type": "ToolCall", "tool_name": "login", "secret": ["pin"]}
+    call |= {"arguments": {"site": "x", "pin": "S3CRETpin99"}}
+    data: list[dict[str, Any]] = [
+        {"reply": {"content": [call]}},
+        {"reply": {"text": "I signed in by S3CRETpin99."}},
+    ]
+    entries = [Entry(place, 1.0, "ModelReplied", "running", one) for place, one in enumerate(data)]
+    run: Run[Any] = Run("r", State({}))
+    secrets = RunSecrets.of(HostedRun(StoredRun("r", 0, "running", 1.0), run))
+
+    visible = [secrets.learned_without([entry])[0].data for entry in entries]
+
+    assert "S3CRETpin99" not in repr(visible)
+    assert visible[1] == {"reply": {"text": "I signed in by <pin>."}}
+    known = secrets.without(entries)
+    assert [entry.data for entry in known] == visible

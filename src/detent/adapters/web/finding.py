@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import define, evolve, frozen
 from starlette.requests import Request
 
 from detent.adapters.stories.entries import masked_data
-from detent.adapters.stories.quotes import with_values
+from detent.adapters.stories.quotes import secret_values, with_values
 from detent.adapters.web.shown import secret_names
 from detent.adapters.web.tally import DAY_S
+from detent.core.tools.secrets import SecretValues
 from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
@@ -128,10 +129,42 @@ def visible_entries(
 
     Arguments that are secret are masked, and no text quotes one, by all that the entries say.
     """
-    names = secret_in(hosted, entries)
-    values = with_values(hosted.secrets, [entry.data for entry in entries], names)
-    shown = masked_data([entry.data for entry in wanted], names, values)
-    return [evolve(entry, data=data) for entry, data in zip(wanted, shown, strict=True)]
+    secrets = RunSecrets.of(hosted)
+    secrets.learn(entries)
+    return secrets.without(wanted)
+
+
+@define
+class RunSecrets:
+    """What nobody may see of a run, by name and by value, as far as its entries have said it.
+
+    RULE: an entry is looked through once, however many come behind it.
+    """
+
+    _names: set[str]
+    _values: SecretValues
+
+    @classmethod
+    def of(cls, hosted: HostedRun) -> RunSecrets:
+        """What is known without its entries."""
+        return cls({name for call in hosted.pending for name in call.masked}, hosted.secrets)
+
+    def learn(self, entries: Sequence[Entry]) -> None:
+        """Take in what entries say."""
+        data = [entry.data for entry in entries]
+        self._names.update(secret_names(data))
+        if next(secret_values(data, frozenset(self._names)), None) is not None:
+            self._values = with_values(self._values, data, self._names)
+
+    def without(self, entries: Sequence[Entry]) -> list[Entry]:
+        """The entries without all that is known."""
+        visible = masked_data([entry.data for entry in entries], self._names, self._values)
+        return [evolve(entry, data=data) for entry, data in zip(entries, visible, strict=True)]
+
+    def learned_without(self, entries: Sequence[Entry]) -> list[Entry]:
+        """The same, once it is known what they say themselves."""
+        self.learn(entries)
+        return self.without(entries)
 
 
 def plain_entry(entry: Entry) -> dict[str, Any]:

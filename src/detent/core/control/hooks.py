@@ -52,8 +52,8 @@ def _can_be_called(hook: Hook, attribute: Attribute[Any], function: Callable[...
     try:
         signature(function).bind(*hook.takes)
     except TypeError:
-        given, own = ", ".join(hook.takes), signature(function)
-        raise TypeError(f"{_name(hook)} is called with ({given}), and takes {own}") from None
+        names, own = ", ".join(hook.takes), signature(function)
+        raise TypeError(f"{_name(hook)} is called with ({names}), and takes {own}") from None
     except ValueError:
         return  # what is not written in Python does not say what it takes
 

@@ -55,7 +55,7 @@ Change: TypeAlias = Callable[[AgentSpec[Any], Run[Any], Slot], Slot]
 Cause: TypeAlias = tuple[str, str]
 """Why nobody knows what a call has done: for the digest of the question, and in words."""
 CRASHES = 3
-"""So often at least a tool is begun that ends its process, before a human is asked."""
+"""So often a tool is begun that ends its process each time, before a human is asked."""
 NOT_BEGUN, AT_WORK = AwaitingPolicy | Ready | BackingOff, Running | Unknown
 
 

@@ -37,11 +37,11 @@ from detent.adapters.web.api.requests import (
 from detent.adapters.web.approving import wanted_of
 from detent.adapters.web.decided import decider_of
 from detent.adapters.web.finding import (
+    RunSecrets,
     entries_of,
     host_of,
     plain_entries,
     plain_entry,
-    visible_entries,
 )
 from detent.adapters.web.live import event, stream, with_pauses
 from detent.adapters.web.people import Person, SignIn
@@ -233,7 +233,9 @@ async def watch(request: Request) -> Response:
 async def _events(
     host: Host, hosted: HostedRun, after: int, known: list[Entry]
 ) -> AsyncGenerator[str]:
-    run_id = hosted.listed.run_id
+    run_id, secrets = hosted.listed.run_id, RunSecrets.of(hosted)
+    wanted = await in_a_thread(partial(secrets.learned_without, known))
+    history = {entry.position: entry for entry in wanted}
     try:
         async with (
             aclosing(host.watch(run_id, None if after < 0 else after)) as watched,
@@ -241,11 +243,10 @@ async def _events(
         ):
             async for seen in seen_or_quiet:
                 if isinstance(seen, Entry):
-                    if seen.position > known[-1].position:
-                        known.append(seen)  # later ones may quote what it says
-                    look = partial(visible_entries, hosted, known, [seen])
-                    (shown,) = await in_a_thread(look)
-                    yield event("entry", json.dumps(plain_entry(shown)), str(seen.position))
+                    visible = history.pop(seen.position, None)
+                    if visible is None:  # later ones may quote what it says
+                        (visible,) = await in_a_thread(partial(secrets.learned_without, [seen]))
+                    yield event("entry", json.dumps(plain_entry(visible)), str(seen.position))
                 elif seen is None:
                     yield ": still here\n\n"
         yield event("ended", run_id)
