@@ -126,7 +126,9 @@ def test_the_json_face_says_how_many_more_must_say_yes() -> None:
         return None if name is None else Principal(name)
 
     async def visit(host: Host, client: httpx.AsyncClient) -> list[Any]:
-        return [(await posted(host, client, token)).json() for token in (ADAS, BOBS)]
+        answers = [(await posted(host, client, token)).json() for token in (ADAS, BOBS)]
+        await host.result("clerk", timeout=10)
+        return answers
 
     async def refuse(host: Host, client: httpx.AsyncClient) -> Any:
         return (await posted(host, client, ADAS, execute=False)).json()
