@@ -34,7 +34,7 @@ from detent import (
 from detent.approvals import audit_log
 from detent.core.chat.messages import ResultPart
 from detent.faces import agui_app, openai_app
-from detent.machine import Event, Run, RunTool, ToolRaised, ToolResult, ToolReturned
+from detent.machine import Event, Run, RunTool, ToolRaised, ToolResult, ToolReturned, Write
 from detent.telemetry import OpenTelemetry
 from detent.testing import transcript
 from detent.web import web_app
@@ -209,5 +209,7 @@ def test_nothing_that_prints_shows_it(place: str, *, parts: bool) -> None:
 def test_what_people_may_see_prints_as_it_is() -> None:
     """Every field, by its name."""
     assert repr(ToolResult("in")) == "ToolResult(content='in', writes=(), warnings=())"
+    quoted = ToolResult("in by 77", writes=(Write("pin", "77"),), display="in by <pin>")
+    assert repr(quoted) == "ToolResult(display='in by <pin>', writes='********', warnings=())"
     told = ToolCallResult("in", ToolCall("login"), error=True)
     assert repr(told) == f"ToolCallResult(result='in', origin={told.origin!r}, error=True)"

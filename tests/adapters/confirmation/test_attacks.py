@@ -782,9 +782,18 @@ def test_a_hook_that_changes_a_call_each_time_does_not_go_round_for_ever() -> No
     assert results(agent.run("go")) == ["wired 1000000 to A"]
 
 
-def test_a_hook_gives_a_guarded_call_no_other_tool() -> None:
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda sent: evolve(sent, tool=CHANGED["function"]),
+        lambda sent: evolve(sent, call=evolve(sent.call, tool_name="nope")),
+        lambda sent: evolve(sent, call=evolve(sent.call, id="another")),
+    ],
+    ids=["tool", "name", "id"],
+)
+def test_a_hook_gives_a_guarded_call_no_other_tool(changed: Callable[[RunTool], RunTool]) -> None:
     """Nobody could be asked about that."""
-    swap = before_tool(lambda sent, run: evolve(sent, tool=CHANGED["function"]))
+    swap = before_tool(lambda sent, run: changed(sent))
     agent = agent_of(
         [wire], GO, "done", hooks=[swap],
         confirmation_strategies=asking(AlwaysAskPolicy(), Human()),

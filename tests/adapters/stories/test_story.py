@@ -27,13 +27,12 @@ from detent import (
     tool,
 )
 from detent.adapters.cli.runs.views import tree
-from detent.adapters.stories.entries import conversation_in
 from detent.adapters.stories.parts import Story
 from detent.adapters.stories.steps import steps_of
 from detent.adapters.stories.story import TAKEN_UP, story_of
 from detent.approvals import CallRule, RuleList
 from detent.core.tools.wording import PROCESS_ENDED
-from detent.journals import Runs
+from detent.journals import Entry, Runs
 from detent.machine import OutcomeUnknownError, ToolStarted
 from detent.models import ModelFailure
 from tests.adapters.cli.runs.clerks import PAY, clerk, look, pay, said
@@ -159,11 +158,13 @@ def test_what_was_said_before_quotes_no_secret_of_a_call() -> None:
         {"role": "user", "content": "Thanks."},
     ]
 
-    before, asked = conversation_in({"run": {"state": {"data": {"messages": messages}}}})
+    began = {"run": {"state": {"data": {"messages": messages}}}}
+    story = story_of("r", [Entry(0, 1.0, "Started", "running", began)])
 
-    assert "hush" not in str(before)
-    assert before[-1] == ("tool", "paid with <pin>")
-    assert asked == ["Thanks."]
+    assert story is not None
+    assert "hush" not in str(story)
+    assert story.before[-1] == ("tool", "paid with <pin>")
+    assert story.asked == ["Thanks."]
 
 
 def test_notes_say_what_else_has_happened() -> None:

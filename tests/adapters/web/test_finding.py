@@ -10,7 +10,7 @@ import pytest
 
 from detent import Agent, MemoryJournal, ScriptedChatGenerator, State
 from detent.adapters.web import finding
-from detent.adapters.web.finding import RunSecrets, day_begin
+from detent.adapters.web.finding import day_begin, known_secrets
 from detent.adapters.web.tally import DAY_S
 from detent.hosts import HostedRun, LocalHost
 from detent.journals import Entry
@@ -118,7 +118,7 @@ def test_what_one_entry_says_is_secret_no_later_one_shows() -> None:
     ]
     entries = [Entry(place, 1.0, "ModelReplied", "running", one) for place, one in enumerate(data)]
     run: Run[Any] = Run("r", State({}))
-    secrets = RunSecrets.of(HostedRun(StoredRun("r", 0, "running", 1.0), run))
+    secrets = known_secrets(HostedRun(StoredRun("r", 0, "running", 1.0), run))
 
     visible = [secrets.learned_without([entry])[0].data for entry in entries]
 

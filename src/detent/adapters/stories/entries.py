@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from detent.adapters.stories.quotes import with_values, without_quotes
+from detent.adapters.stories.quotes import without_quotes
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.secrets import SecretValues
 from detent.core.values.frozen import EMPTY
@@ -61,11 +61,8 @@ def conversation_in(data: Json) -> tuple[list[tuple[str, str]], list[str]]:
     messages, before = messages_in(data), list[tuple[str, str]]()
     answered = [place for place, message in enumerate(messages) if message.get("role") != "user"]
     own = answered[-1] + 1 if answered else 0
-    secrets = with_values({}, messages[:own], ())
     for message in messages[:own]:
         before += said_in(message) if role_in(message) != "system" else ()
-    results = iter(without_quotes([text for role, text in before if role == "tool"], secrets))
-    before = [(role, next(results) if role == "tool" else text) for role, text in before]
     return before, [text_in(message) for message in messages[own:] if role_in(message) == "user"]
 
 

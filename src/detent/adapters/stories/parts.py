@@ -43,7 +43,6 @@ class Call:
         trouble: why nobody knows whether its last attempt was carried out; "" where that is known.
         said: what people and policies have said of it, in order.
         inside: the run of the agent that works on it.
-        secrets: those of its arguments that nobody is shown: its result does not repeat them.
     """
 
     turn: int
@@ -62,7 +61,6 @@ class Call:
     result: str = ""
     said: list[str] = field(factory=list)
     inside: Story | None = None
-    secrets: dict[str, Any] = field(factory=dict, repr=False, eq=False)
 
     @property
     def why(self) -> str:
@@ -180,8 +178,8 @@ class Story:
     notes: list[str] = field(factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, but for what nobody is shown."""
-        return asdict(self, filter=lambda part, _: bool(part.repr))
+        """All of it as plain values."""
+        return asdict(self)
 
     @property
     def every_turn(self) -> list[Turn]:

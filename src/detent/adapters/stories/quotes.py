@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from detent.core.tools.masking import MASK
@@ -12,42 +11,19 @@ from detent.core.tools.secrets import SecretValues
 
 ARGUMENTS = frozenset({"arguments", "final_tool_params"})
 """Where the arguments of a call stand, and those that a human has set."""
+CALLS = frozenset({"$type", "tool_name"})
+"""One of them says that arguments stand beside it: in a state, anything may be called so."""
 AMOUNTS = frozenset({"spends", "spent"})
 """Where numbers stand that are made of arguments."""
 OURS = frozenset({"$type", "role", "tool_name", "mark"})
 """Where words of ours stand, or of whoever made the agent: no secret is put there."""
 
 
-def secret_values(data: Any, names: frozenset[str] = frozenset()) -> Iterator[tuple[str, object]]:
-    """What stored data has for arguments that a call says are secret, or that are called so."""
-    match data:
-        case Mapping():
-            said = data.get("secret")
-            own = names | {*map(str, said)} if isinstance(said, list) else names
-            for key, part in data.items():
-                if key in ARGUMENTS and isinstance(part, Mapping):
-                    yield from ((name, part[name]) for name in own if name in part)
-                else:
-                    yield from secret_values(part, names)
-        case list() | tuple():
-            for part in data:
-                yield from secret_values(part, names)
-        case _:
-            pass
-
-
-def with_values(known: SecretValues, data: Any, names: Collection[str]) -> dict[str, list[object]]:
-    """What is known to be secret, and what stored data says of it besides, each once."""
-    values = dict[str, dict[str, object]]()
-    said = secret_values(data, frozenset(names))
-    for name, value in chain(((key, one) for key in known for one in known[key]), said):
-        values.setdefault(name, {})[repr(value)] = value
-    return {name: [*forms.values()] for name, forms in values.items()}
-
-
 def without_quotes(data: Any, secrets: SecretValues) -> Any:
     """Plain data whose texts say nothing that is secret.
 
+    RULE: the arguments of a call that are no secrets stay as they are: they are what was approved
+    and what ran, and whoever chooses a secret must not choose what nobody sees of these.
     A number is not looked for, as it may be one by chance; but what a run takes of budgets is not
     told where a number is secret. Hand in all that there is at once: what is looked for is made
     once, and many texts are read in one go.
@@ -85,13 +61,20 @@ def _texts(data: Any) -> Iterator[str]:
             yield data
         case Mapping():
             for name, part in data.items():
-                if not (name in OURS and isinstance(part, str)):
+                if not _stays(name, part, data):
                     yield from _texts(part)
         case list() | tuple():
             for part in data:
                 yield from _texts(part)
         case _:
             pass
+
+
+def _stays(name: object, part: object, data: Mapping[str, Any]) -> bool:
+    """Whether a member of stored data is shown as it is."""
+    if isinstance(part, str):
+        return name in OURS
+    return name in ARGUMENTS and not CALLS.isdisjoint(data)
 
 
 def _filled(data: Any, texts: Iterator[str]) -> Any:
@@ -101,7 +84,7 @@ def _filled(data: Any, texts: Iterator[str]) -> Any:
             return next(texts)
         case Mapping():
             return {
-                name: part if name in OURS and isinstance(part, str) else _filled(part, texts)
+                name: part if _stays(name, part, data) else _filled(part, texts)
                 for name, part in data.items()
             }
         case list() | tuple():

@@ -15,6 +15,7 @@ from detent.adapters.stories.entries import (
     used_before,
 )
 from detent.adapters.stories.parts import CUT_SHORT, DECIDED, FAILED, Call, Story, Stretch, Turn
+from detent.adapters.stories.secrets import RunSecrets
 from detent.adapters.stories.statuses import (
     BEGUN,
     DECISIONS,
@@ -27,7 +28,6 @@ from detent.adapters.stories.statuses import (
     WAITS,
 )
 from detent.core.tools.masking import MASK, masked
-from detent.core.tools.redaction import without_secrets
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.ports.journal import Entry, with_data
 
@@ -39,8 +39,9 @@ FROM_OUTSIDE = frozenset({"HumanDecided", "GrantRevoked", "CancelRequested", "Me
 
 def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
     """The story that entries tell; None where there is no entry."""
-    story = Story(run_id)
+    story, secrets = Story(run_id), RunSecrets()
     for entry, data in with_data(entries):
+        secrets.learn(data)
         if entry.position == 0:
             _begin(story, entry.at, data)
         elif entry.kind == "Stopped":
@@ -52,6 +53,7 @@ def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
             story.lived_at = entry.at
         if entry.kind == "Stopped" or entry.status == "waiting":  # its process may well end here
             _interrupt(story, entry.at)
+    secrets.leave(story)
     return story if story.entries else None
 
 
@@ -263,9 +265,7 @@ def _decided(call: Call, at: float, data: Json) -> None:
     call.said.append(word + (f" by {by}" if by else "") + (f": {more}" if more else ""))
     if word == "changed":
         secret = [name for name, value in call.arguments.items() if value == MASK]
-        changed = dict(object_of(decision.get("arguments")))
-        call.arguments = masked(changed, secret)
-        call.secrets |= {name: changed[name] for name in secret if changed.get(name, MASK) != MASK}
+        call.arguments = masked(dict(object_of(decision.get("arguments"))), secret)
     if status := {"rejected": "refused", "answered": "answered"}.get(word):
         _settle(call, at, status, str(more or ""))
 
@@ -273,7 +273,7 @@ def _decided(call: Call, at: float, data: Json) -> None:
 def _settle(call: Call, at: float, status: str, result: str) -> None:
     call.become(status, at)
     call.ended_at = at
-    call.result = without_secrets(result, call.secrets, call.secrets)
+    call.result = result
 
 
 def _mark(story: Story, at: float, mark: str, *, is_reply: bool = False) -> None:
@@ -338,11 +338,8 @@ def _turn(story: Story, number: int, at: float) -> Turn:
 
 
 def _call_of(turn: Turn, place: int, data: Json) -> Call:
-    given, secret = dict(object_of(data.get("arguments"))), list_of(data.get("secret"))
-    arguments = masked(given, secret)
-    name, call_id = str(data.get("tool_name", "")), data.get("id")
-    call = Call(turn.number, place, name, arguments, call_id)
-    call.secrets = {name: given[name] for name in secret if name in given}
+    arguments = masked(dict(object_of(data.get("arguments"))), list_of(data.get("secret")))
+    call = Call(turn.number, place, str(data.get("tool_name", "")), arguments, data.get("id"))
     turn.calls.append(call)
     return call
 

@@ -14,6 +14,7 @@ from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.arguments import Change, changes
 from detent.adapters.web.finding import entries_of, host_of
 from detent.adapters.web.rendering import base_of, page_beside
+from detent.adapters.web.shown import shown_messages
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
@@ -89,7 +90,8 @@ class DecisionView:
     def result(self) -> str:
         """What its run has said at its end; "" while it goes on."""
         ended = self.hosted.run.outcome is not None and self.hosted.run.messages
-        return (self.hosted.run.messages[-1].text or "") if ended else ""
+        last = self.hosted.run.messages[-1:] if ended else ()
+        return "".join(message.text or "" for message in shown_messages(last, self.hosted.secrets))
 
 
 def to_decided(request: Request, calls: Iterable[PendingCall]) -> Response:

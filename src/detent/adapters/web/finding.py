@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from attrs import define, evolve, frozen
+from attrs import frozen
 from starlette.requests import Request
 
-from detent.adapters.stories.entries import masked_data
-from detent.adapters.stories.quotes import secret_values, with_values
-from detent.adapters.web.shown import secret_names
+from detent.adapters.stories.secrets import RunSecrets, plain_entry
 from detent.adapters.web.tally import DAY_S
-from detent.core.tools.secrets import SecretValues
 from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
@@ -109,12 +106,6 @@ async def entries_of(host: Host, listed: StoredRun) -> list[Entry]:
     return found
 
 
-def secret_in(hosted: HostedRun, entries: Iterable[Entry]) -> frozenset[str]:
-    """The names of the arguments that nobody is shown, of any call in the run."""
-    pending = (name for call in hosted.pending for name in call.masked)
-    return frozenset((*pending, *(name for entry in entries for name in secret_names(entry.data))))
-
-
 def plain_entries(hosted: HostedRun, entries: list[Entry], after: int = -1) -> dict[str, Any]:
     """The entries of a run behind one of them, as plain values in which no secret stands."""
     visible = visible_entries(hosted, entries, [one for one in entries if one.position > after])
@@ -129,45 +120,12 @@ def visible_entries(
 
     Arguments that are secret are masked, and no text quotes one, by all that the entries say.
     """
-    secrets = RunSecrets.of(hosted)
-    secrets.learn(entries)
+    secrets = known_secrets(hosted)
+    secrets.learn([entry.data for entry in entries])
     return secrets.without(wanted)
 
 
-@define
-class RunSecrets:
-    """What nobody may see of a run, by name and by value, as far as its entries have said it.
-
-    RULE: an entry is looked through once, however many come behind it.
-    """
-
-    _names: set[str]
-    _values: SecretValues
-
-    @classmethod
-    def of(cls, hosted: HostedRun) -> RunSecrets:
-        """What is known without its entries."""
-        return cls({name for call in hosted.pending for name in call.masked}, hosted.secrets)
-
-    def learn(self, entries: Sequence[Entry]) -> None:
-        """Take in what entries say."""
-        data = [entry.data for entry in entries]
-        self._names.update(secret_names(data))
-        if next(secret_values(data, frozenset(self._names)), None) is not None:
-            self._values = with_values(self._values, data, self._names)
-
-    def without(self, entries: Sequence[Entry]) -> list[Entry]:
-        """The entries without all that is known."""
-        visible = masked_data([entry.data for entry in entries], self._names, self._values)
-        return [evolve(entry, data=data) for entry, data in zip(entries, visible, strict=True)]
-
-    def learned_without(self, entries: Sequence[Entry]) -> list[Entry]:
-        """The same, once it is known what they say themselves."""
-        self.learn(entries)
-        return self.without(entries)
-
-
-def plain_entry(entry: Entry) -> dict[str, Any]:
-    """An entry as plain values."""
-    place = {"position": entry.position, "at": entry.at}
-    return {**place, "kind": entry.kind, "status": entry.status, "data": entry.data}
+def known_secrets(hosted: HostedRun) -> RunSecrets:
+    """What is known to be secret in a run without its entries."""
+    names = {name for call in hosted.pending for name in call.masked}
+    return RunSecrets.of(names, hosted.secrets)

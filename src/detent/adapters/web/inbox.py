@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from detent.adapters.web.arguments import (
 from detent.adapters.web.decided import to_decided
 from detent.adapters.web.finding import host_of
 from detent.adapters.web.rendering import page, page_beside
+from detent.adapters.web.shown import shown_messages
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
@@ -158,10 +159,10 @@ def _view(
     request: Request,
     agents: Iterable[HostedAgent],
     question: PendingQuestion,
-    before: tuple[ChatMessage, ...] = (),
+    before: Callable[[], tuple[ChatMessage, ...]] = tuple,
 ) -> QuestionView:
     lack = lack_of(request, wanted_of(agents, question.agent), question.call)
-    return QuestionView(question, fields_of(question.call), before, lack)
+    return QuestionView(question, fields_of(question.call), before(), lack)
 
 
 async def question(request: Request) -> Response:
@@ -185,8 +186,9 @@ async def _find(request: Request, run_id: str, digest: str) -> QuestionView | No
             messages = [
                 message for message in hosted.run.messages if message.role is not ChatRole.SYSTEM
             ]
-            agents, before = await host_of(request).agents(), tuple(messages[-BEFORE:])
-            return await in_a_thread(partial(_view, request, agents, pending, before))
+            agents = await host_of(request).agents()
+            last = partial(shown_messages, messages[-BEFORE:], hosted.secrets)
+            return await in_a_thread(partial(_view, request, agents, pending, last))
     return None
 
 

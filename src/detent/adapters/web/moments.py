@@ -12,15 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from detent.adapters.state.diff import diff
-from detent.adapters.stories.quotes import with_values
 from detent.adapters.stories.statuses import STATUSES
 from detent.adapters.stories.steps import Comparison, steps_of
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.arguments import Change, changes
-from detent.adapters.web.finding import entries_of, host_of, secret_in, visible_entries
+from detent.adapters.web.finding import entries_of, host_of, known_secrets
 from detent.adapters.web.rendering import page
 from detent.adapters.web.runs import say
-from detent.adapters.web.shown import as_json
+from detent.adapters.web.shown import as_json, shown_messages
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Acting, Run
@@ -68,7 +67,7 @@ def _state_changes(
         added = change.added
         messages = tuple(part for part in added or () if isinstance(part, ChatMessage))
         if added is not None and len(messages) == len(added):
-            yield StateChange(change.key, None, None, messages)
+            yield StateChange(change.key, None, None, shown_messages(messages, secrets))
         elif added is not None:
             yield StateChange(change.key, None, text(list(added)))
         else:
@@ -145,16 +144,16 @@ def _moment_page(
     request: Request, template: str, seen: Moment, agents: Sequence[HostedAgent]
 ) -> Response:
     before, after, entries = seen.before, seen.after, seen.entries
-    said = [entry.data for entry in entries]
-    secrets = with_values(seen.now.secrets, said, secret_in(seen.now, entries))
+    secrets = known_secrets(seen.now)
+    secrets.learn([entry.data for entry in entries])
     values: dict[str, Any] = {
         "listed": seen.now.listed,
         "at": entries[-1].position,
         "last": seen.now.listed.length - 1,
-        "entry": visible_entries(seen.now, entries, entries[-1:])[0],
-        "state": () if before is None else state_changes(before, after, secrets),
+        "entry": secrets.without(entries[-1:])[0],
+        "state": () if before is None else state_changes(before, after, secrets.values),
         "progress": progress(before, after),
-        "opening": after.messages if before is None else (),
+        "opening": () if before else shown_messages(after.messages, secrets.values),
         "has_calls": isinstance(after.phase, Acting),
         "agents": agents,
     }

@@ -22,6 +22,7 @@ from detent.adapters.web.finding import (
 )
 from detent.adapters.web.inbox import QuestionView, cursor_in
 from detent.adapters.web.rendering import base_of, json_response, page
+from detent.adapters.web.shown import shown_messages
 from detent.adapters.web.timeline import picture_of
 from detent.core.chat.messages import ChatMessage
 from detent.core.codec.json_text import read_json
@@ -104,7 +105,8 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
             for record in hosted.run.decisions
         ],
         "grants": [grant.to_dict() for grant in hosted.grants],
-        "messages": messages[-MESSAGES_MAX:],
+        "messages": shown_messages(messages[-MESSAGES_MAX:], hosted.secrets),
+        "unread": shown_messages(hosted.run.unread, hosted.secrets),
         "earlier": max(0, len(messages) - MESSAGES_MAX),
         "entries": visible_entries(hosted, entries, entries[-EVENTS_MAX:]),
         "picture": picture_of(entries, time.time()),

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from attrs import evolve
+
+from detent.adapters.stories.quotes import without_quotes
 from detent.adapters.system.terminal import escape_control
+from detent.core.chat.messages import (
+    ChatMessage,
+    Content,
+    ResultPart,
+    TextContent,
+    ToolCallResult,
+)
+from detent.core.tools.masking import shown_message
+from detent.core.tools.secrets import SecretValues
 from detent.core.values.frozen import thaw
 
 
@@ -46,16 +58,39 @@ def ago(seconds: float) -> str:
     return "in a moment" if seconds < 0 else "just now"
 
 
-def secret_names(data: object) -> Iterator[str]:
-    """The arguments that are secret, by what the calls in stored data say of themselves."""
-    match data:
-        case {"secret": list(names), "tool_name": _}:
-            yield from map(str, names)
-        case Mapping():
-            for part in data.values():
-                yield from secret_names(part)
-        case list() | tuple():
-            for part in data:
-                yield from secret_names(part)
+def shown_messages(
+    messages: Sequence[ChatMessage], secrets: SecretValues
+) -> tuple[ChatMessage, ...]:
+    """Messages as people may see them: no text of one quotes a secret, whoever has said it."""
+    masked = list(map(shown_message, messages))
+    words = without_quotes([list(map(_words, message.content)) for message in masked], secrets)
+    return tuple(
+        evolve(message, content=tuple(map(_saying, message.content, of_it)))
+        for message, of_it in zip(masked, words, strict=True)
+    )
+
+
+def _words(part: Content | ResultPart) -> Any:
+    """What a part says that a page shows."""
+    match part:
+        case TextContent(text):
+            return text
+        case ToolCallResult(result=str() as text):
+            return text
+        case ToolCallResult(result=tuple() as parts):
+            return list(map(_words, parts))
         case _:
-            pass
+            return None
+
+
+def _saying(part: Any, words: Any) -> Any:
+    """The part with other words."""
+    match part:
+        case TextContent():
+            return evolve(part, text=words)
+        case ToolCallResult(result=tuple() as parts):
+            return evolve(part, result=tuple(map(_saying, parts, words)))
+        case ToolCallResult():
+            return evolve(part, result=words)
+        case _:
+            return part

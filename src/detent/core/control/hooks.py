@@ -122,7 +122,7 @@ def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | E
     another one, and must be judged anew.
 
     Raises:
-        HookError: a hook has failed, or has changed of such a call more than its arguments.
+        HookError: a hook has failed, or has changed more of such a call than its arguments.
     """
     if not isinstance(effect, AskModel | RunTool):
         return effect
@@ -176,10 +176,12 @@ def _rewrite(effect: Any, new: RunTool, run: Run[Any]) -> RunTool | CallRewritte
     """What hooks have made of a call, or that it is another one, where a policy stands."""
     if not any(slot.ref == new.ref and slot.clearance is not None for slot in run.slots):
         return new
-    if new.tool is not effect.tool or new.state is not effect.state:
+    is_same = (new.call.tool_name, new.call.id) == (effect.call.tool_name, effect.call.id)
+    if new.tool is not effect.tool or new.state is not effect.state or not is_same:
         raise HookError(
             f"a hook may change the arguments of {effect.tool.name!r} only, as a policy stands for "
-            "it: it has changed the tool or the state, which nobody was asked about"
+            "it: it has changed the tool, its name, the id of the call, or the state, which nobody "
+            "was asked about"
         )
     call = without_hidden(new.call, new.tool)  # the state fills these in, whatever is said of them
     call = evolve(call, secret=new.tool.masked)

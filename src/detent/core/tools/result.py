@@ -23,7 +23,7 @@ from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import AS_IT_IS, Reply, TextRule
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import ATOMS
-from detent.core.values.short_repr import joined_repr
+from detent.core.values.short_repr import MASK, joined_repr
 
 FaultKind: TypeAlias = Literal[
     "unknown_tool",
@@ -71,7 +71,8 @@ class ToolResult:
     def __rich_repr__(self) -> Iterator[tuple[str, object]]:
         """What prints, by name."""
         yield ("content" if self.display is None else "display", self.visible)
-        yield from (("writes", self.writes), ("warnings", self.warnings))
+        hides_writes = self.display is not None and self.writes  # they may hold what is quoted
+        yield from (("writes", MASK if hides_writes else self.writes), ("warnings", self.warnings))
 
     def __repr__(self) -> str:
         return f"ToolResult({joined_repr(self.__rich_repr__())})"

@@ -678,6 +678,43 @@ def test_no_document_has_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "hush-hush" not in text
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("show", "--view", "entries", "--json"), ("show", "--view", "entries"), ("export",)],
+    ids=["as JSON", "as a table", "export"],
+)
+def test_no_entry_quotes_what_a_call_says_is_secret(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the result of another tool, nor what was said before the call and after it."""
+    monkeypatch.setenv("DETENT_STORE", str(tmp_path / "runs.db"))
+    monkeypatch.setenv("COLUMNS", "4000")
+
+    @tool
+    def look_up(name: str) -> str:
+        """Look up what is kept of somebody."""
+        return f"{name} has hush-hush-77"
+
+    @tool
+    def stamp(pin: Annotated[str, SecretParameter]) -> str:
+        """Stamp."""
+        return "stamped"
+
+    begin(
+        SQLiteJournal(tmp_path / "runs.db"),
+        "told",
+        said(ToolCall("look_up", {"name": "Ann"})),
+        said(ToolCall("stamp", {"pin": "hush-hush-77"})),
+        "I stamped with hush-hush-77.",
+        tools=[look_up, stamp],
+        confirmation_strategies={},
+    )
+    text = call(words[0], "told", *words[1:]).stdout
+    assert "hush-hush-77" not in text
+    assert "Ann has <pin>" in text
+    assert "I stamped with <pin>." in text
+
+
 def test_a_secret_that_a_human_has_typed_is_in_no_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

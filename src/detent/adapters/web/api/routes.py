@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from detent.adapters.hosts.stored import HostHealth
 from detent.adapters.stories.quotes import without_quotes
+from detent.adapters.stories.secrets import plain_entry
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.api.requests import (
     PAGING,
@@ -37,11 +38,10 @@ from detent.adapters.web.api.requests import (
 from detent.adapters.web.approving import wanted_of
 from detent.adapters.web.decided import decider_of
 from detent.adapters.web.finding import (
-    RunSecrets,
     entries_of,
     host_of,
+    known_secrets,
     plain_entries,
-    plain_entry,
 )
 from detent.adapters.web.live import event, stream, with_pauses
 from detent.adapters.web.people import Person, SignIn
@@ -233,7 +233,7 @@ async def watch(request: Request) -> Response:
 async def _events(
     host: Host, hosted: HostedRun, after: int, known: list[Entry]
 ) -> AsyncGenerator[str]:
-    run_id, secrets = hosted.listed.run_id, RunSecrets.of(hosted)
+    run_id, secrets = hosted.listed.run_id, known_secrets(hosted)
     wanted = await in_a_thread(partial(secrets.learned_without, known))
     history = {entry.position: entry for entry in wanted}
     try:
