@@ -113,6 +113,26 @@ def test_nothing_that_a_child_writes_is_lost_whatever_its_parent_does(tmp_path: 
     assert lengths == {"parent": 1, "first": 3, **children}
 
 
+ENDED = """
+import sys
+from detent import Agent, ScriptedChatGenerator, SQLiteJournal
+
+agent = Agent(chat_generator=ScriptedChatGenerator("Hello."), journal=SQLiteJournal(sys.argv[1]))
+agent.run("Hi.", run_id="r")
+"""
+
+
+def test_a_program_that_has_ended_leaves_all_in_one_file(tmp_path: Path) -> None:
+    """Whoever copies that alone has every run."""
+    path, copy = tmp_path / "runs.db", tmp_path / "copy" / "runs.db"
+    subprocess.run([sys.executable, "-c", ENDED, str(path)], check=True, timeout=60)
+    copy.parent.mkdir()
+    copy.write_bytes(path.read_bytes())
+
+    assert [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == ["runs.db"]
+    assert [(run.run_id, run.status) for run in SQLiteJournal(copy).runs()] == [("r", "done")]
+
+
 WATCHED = """
 import os, sys, sqlite3
 from threading import Event, Thread

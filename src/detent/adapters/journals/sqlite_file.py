@@ -6,6 +6,7 @@ process which the same cut has ended.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -226,6 +227,16 @@ def _go_on() -> None:
     """After a fork, in both processes: each opens what it needs."""
     while _HELD:
         _HELD.pop().release()
+
+
+@atexit.register
+def _close_at_exit() -> None:
+    """At the end of the program, so that the last one to close the file leaves no log beside it.
+
+    SQLite takes all into the file then: people copy that alone, and nothing could tell them.
+    """
+    for file in [*_FILES]:
+        file.close()
 
 
 if hasattr(os, "register_at_fork"):
