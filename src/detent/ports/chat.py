@@ -148,7 +148,7 @@ def schema_mode_of(generator: object) -> SchemaMode:
 
 
 def require_reply(reply: object, generator: object) -> ChatReply:
-    """`given` if it is the reply of a model.
+    """`reply`, if it is that of a model.
 
     Raises:
         ChatGeneratorError: it is something else; the message says what `generator` has to give.

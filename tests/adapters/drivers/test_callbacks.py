@@ -109,7 +109,7 @@ def test_a_coroutine_function_hears_a_generator_that_blocks() -> None:
 
     async def main() -> None:
         await Agent(chat_generator=Blocking()).run_async("go", listen)
-        assert loops == [asyncio.get_running_loop()]
+        assert set(loops) == {asyncio.get_running_loop()}
 
     asyncio.run(main())
 
@@ -145,6 +145,32 @@ def test_a_listener_that_raises_does_not_touch_the_run(
     assert words(heard)[:at] == ALL[:at]
     if not later:
         assert len(heard) == at
+
+
+class Endless:
+    """A generator that never says that its answer is over, as an adapter may not."""
+
+    def run(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        streaming_callback: Callable[[StreamingChunk], object] | None = None,
+        **options: Any,
+    ) -> ChatReply:
+        """Answer."""
+        if streaming_callback is not None:
+            for piece in ("it ", "is"):
+                streaming_callback(StreamingChunk(piece))
+        return ChatReply(ChatMessage.from_assistant("it is"), finish_reason="length")
+
+
+def test_the_end_of_an_answer_is_told_also_where_its_generator_does_not(run: Runner) -> None:
+    """Else the next one stands in the same line of a terminal."""
+    heard: list[StreamingChunk] = []
+
+    run(Agent(chat_generator=Endless()), "go", heard.append)
+
+    assert words(heard) == ["it ", "is", "length"]
 
 
 def test_what_broke_off_is_taken_back(run: Runner) -> None:

@@ -48,7 +48,7 @@ class Agent(RunStreams[S, T], RunDecisions, Evolving[S], Generic[S, T]):
             subclass of `TypedState`.
         output_type: what the answer is: an attrs class, a dataclass, a typed dict, a pydantic model
             or any other type that JSON can carry; an `OutputType` says more. None is text.
-        options: all others; `AgentOptions` tells of each.
+        options: all others: ``pydoc detent.adapters.agent.options.AgentOptions`` tells of each.
             What it does: system_prompt, exit_conditions, hooks, generation_kwargs, name.
             How far it goes: max_agent_steps, limits, model_retries, parallel_tool_calls.
             Who is asked: confirmation_strategies, approvers. What outlives it: journal, claim_s.

@@ -13,13 +13,14 @@ from attrs import define, evolve, field
 from detent.adapters.system.failures import is_stop, outcome_of
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.messages import ToolCallResult
+from detent.core.chat.replies import ChatReply
 from detent.core.machine.turns import answer
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event
 from detent.core.run.run import Acting, Delegated, Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import MASK, masked, shown_result
-from detent.ports.chat import StreamingCallback, StreamingChunk, ToolCallDelta
+from detent.ports.chat import StreamingCallback, StreamingChunk, ToolCallDelta, require_reply
 from detent.ports.observer import Observer
 
 
@@ -93,6 +94,18 @@ def both_told(
     return tell
 
 
+def whole_reply(reply: object, chat: object, pieces: AttemptStream | None) -> ChatReply:
+    """The reply of a chat generator, and whoever has heard its pieces knows that it is whole.
+
+    Raises:
+        ChatGeneratorError: it is none.
+    """
+    whole = require_reply(reply, chat)
+    if pieces is not None:
+        pieces.complete(whole)
+    return whole
+
+
 class UnheardError(Exception):
     """Nobody waits for an answer any longer. It stops the chat generator that still gives it."""
 
@@ -108,7 +121,7 @@ class AttemptStream:
     ) -> None:
         self._tell = tell
         self._veil = SecretFilter(secrets) if secrets else None
-        self._were_told = self._ended = False
+        self._were_told = self._are_whole = self._ended = False
 
     def __call__(self, chunk: StreamingChunk) -> None:
         """Pass a piece on.
@@ -119,8 +132,14 @@ class AttemptStream:
         if self._ended:
             raise UnheardError("nobody waits for this answer any longer")
         self._were_told = True
+        self._are_whole = self._are_whole or chunk.finish_reason is not None
         for shown in (chunk,) if self._veil is None else self._veil(chunk):
             self._tell(shown)
+
+    def complete(self, reply: ChatReply) -> None:
+        """The answer is there: say so, if its generator did not, to whoever has seen of it."""
+        if self._were_told and not self._are_whole and not self._ended:
+            self(StreamingChunk(finish_reason=reply.finish_reason))
 
     def end(self) -> None:
         """Nobody waits from now on."""

@@ -20,6 +20,7 @@ from detent.adapters.drivers.callbacks import (
     CallbackDispatcher,
     PieceListener,
     both_told,
+    whole_reply,
 )
 from detent.adapters.drivers.judging import judge, judge_async
 from detent.adapters.drivers.leases import Lease
@@ -67,7 +68,6 @@ from detent.ports.chat import (
     ChatGenerator,
     ChatGeneratorError,
     StreamingCallback,
-    require_reply,
 )
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationStrategy, ConfirmationUI
@@ -199,7 +199,7 @@ class EffectPerformer:
         pieces = self._pieces(effect, asyncio.get_running_loop()) if self.is_heard else None
         try:
             if hasattr(self.chat, "run_async"):
-                reply = require_reply(await self._asked(effect, pieces), self.chat)
+                reply = whole_reply(await self._asked(effect, pieces), self.chat, pieces)
             else:
                 reply = await self._answer_in_a_thread(effect, pieces)
         except BaseException as error:
@@ -222,10 +222,10 @@ class EffectPerformer:
                 generation_kwargs=effect.generation_kwargs,
                 streaming_callback=pieces,
             )
-        return require_reply(reply, self.chat)
+        return whole_reply(reply, self.chat, pieces)
 
     async def _answer_async(self, effect: AskModel, pieces: AttemptStream | None) -> ChatReply:
-        return require_reply(await self._asked(effect, pieces), self.chat)
+        return whole_reply(await self._asked(effect, pieces), self.chat, pieces)
 
     async def _answer_in_a_thread(
         self, effect: AskModel, pieces: AttemptStream | None

@@ -199,7 +199,7 @@ def tool(function: Callable[P, R], /) -> FunctionTool[BaseState, Callable[P, R]]
 @overload
 def tool(**options: Unpack[ToolOptions]) -> ToolMaker: ...
 def tool(function: ToolFunction | None = None, /, **options: Unpack[ToolOptions]) -> Any:
-    """Make a function a tool, bare or with the options of `create_tool_from_function`.
+    """Make a function a tool, bare or with the options of a `Tool`, which tells of each.
 
     It can still be called, with exact types. Where a function that works on a typed state has it as
     its first, second or third parameter, a type checker compares it with the agent's; the types of

@@ -163,7 +163,13 @@ def what_goes_wrong_is_typed(make: MakeGenerator, method: str) -> None:
 
 
 def _methods(generator: object) -> list[str]:
-    return [name for name in ("run", "run_async") if hasattr(generator, name)]
+    methods = [name for name in ("run", "run_async") if hasattr(generator, name)]
+    if not methods:
+        kind = type(generator).__name__
+        raise AssertionError(
+            _broken(f"a model can be asked, and {kind} has no run and no run_async")
+        )
+    return methods
 
 
 def _answers(

@@ -139,7 +139,7 @@ def test_a_change_names_what_changes_and_the_whole_is_shown(
     tail = ("--by", "Ada", "--app", app(monkeypatch))
     told = call("decide", "order-1", "pay", "--modify", '{"amount": 1}', "--unseen", *tail).stderr
 
-    assert 'pay is to run with {"amount": 1, "pin": "********"}' in told
+    assert 'changed so, pay would run with {"amount": 1, "pin": "********"}' in told
     decided = document("show", "order-1")["turns"][0]["calls"][1]
     assert decided["arguments"] == {"amount": 1, "pin": "********"}
 

@@ -232,7 +232,7 @@ def _decision(
         secret = [name for name, value in pending.arguments.items() if value == MASK]
         instead = one_row(escape_control(compact(masked(arguments, secret))))
         if not as_json:
-            say(f"{pending.tool_name} is to run with {instead}")
+            say(f"changed so, {pending.tool_name} would run with {instead}")
         _require_seen(pending, options, instead, as_json=as_json)
         return pending.modify(arguments, options["reason"], by=by)
     _require_seen(pending, options, as_json=as_json)

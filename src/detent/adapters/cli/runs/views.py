@@ -11,7 +11,7 @@ from detent.adapters.cli.runs.printing import NARROW, Line, duration, moment, on
 from detent.adapters.cli.show import fault_of
 from detent.adapters.stories.entries import compact
 from detent.adapters.stories.parts import CUT_SHORT, FAILED, Call, Story, Stretch, Turn
-from detent.adapters.stories.statuses import NOT_RUN, WAITS
+from detent.adapters.stories.statuses import NOT_RUN, SETTLED, WAITS
 
 STYLES = {
     WAITS: "yellow",
@@ -100,11 +100,13 @@ def _call(call: Call, indent: str) -> Iterator[Line]:
         yield from _story(call.inside, indent)
     for text in call.said:
         yield f"{indent}{short(text)}", "dim"
+    known = [work for work in call.of("work") if work.came_to != CUT_SHORT]
+    if len(known) < len(call.of("work")) and call.status in SETTLED:
+        yield f"{indent}had begun, and was cut short: nobody saw what came of that", "dim"
     reason = f": {short(call.why)}" if call.status == WAITS and call.why else ""
     tries = f", attempt {call.attempts}" if call.attempts > 1 else ""
     took = ""
-    # Of an attempt whose process ended nobody saw until when it was at work.
-    known = [work for work in call.of("work") if work.came_to != CUT_SHORT]
+    # Of an attempt that was cut short nobody saw until when it was at work.
     if known and not call.trouble and call.ended_at is not None:
         took = f" in {duration(sum(_worked_s(call, work) for work in known))}"
     # Cut short, a fault would not say what is to be done.
