@@ -111,6 +111,12 @@ def test_a_generator_that_breaks_a_law_is_found_out(law: str) -> None:
         check_chat_generator(lambda: BROKEN[law])
 
 
+def test_what_cannot_be_asked_is_found_out() -> None:
+    """It keeps every law as long as nobody does anything with it."""
+    with pytest.raises(AssertionError, match="object has no run and no run_async"):
+        check_chat_generator(object)  # type: ignore[arg-type]
+
+
 class Meddling(ScriptedChatGenerator):
     """Changes what it is given."""
 
