@@ -157,6 +157,20 @@ def test_an_agent_that_lacks_something_is_told_what() -> None:
     )
 
 
+def test_keys_that_an_agent_lacks_are_named_together() -> None:
+    """What it has itself is said but once."""
+    kinds = {"seen": {"type": int}, "found": {"type": str}}
+    both = run_of(AgentSpec(State(kinds, {"seen": 1, "found": "x"}), SPEC.tools), SNAPSHOT)
+    snapshot = snapshot_of(AgentSpec(both.state, SPEC.tools), both)
+
+    with pytest.raises(SnapshotMismatchError) as caught:
+        run_of(AgentSpec(State({}), SPEC.tools), snapshot)
+
+    (fault,) = caught.value.faults
+    assert fault.startswith("its state has the keys ")
+    assert fault.count("this agent has messages") == 1
+
+
 def test_a_key_of_another_type_matters_where_its_value_is_not_of_it() -> None:
     """An agent inside may have it, as any run that is stored."""
     wider = AgentSpec(State({"seen": {"type": int | str}}, {"seen": 1}), SPEC.tools)

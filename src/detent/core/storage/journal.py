@@ -248,11 +248,10 @@ def mismatches(
     ]
     fields, was_keys = spec.state.fields, agent["state"]
     kept = run["state"]["data"]
-    faults += [
-        f"its state has the key {name!r}: {was_keys.get(name)}; this agent has {', '.join(fields)}"
-        for name in ({**kept, **was_keys} if with_types else kept)
-        if name not in fields
-    ]
+    needed = {**kept, **was_keys} if with_types else kept
+    if missing := [f"{name!r}: {was_keys.get(name)}" for name in needed if name not in fields]:
+        keys = f"the key{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
+        faults.append(f"its state has {keys}; this agent has {', '.join(fields)}")
     faults += [
         f"its state has the key {name!r} as {was}; this agent has it as {fields[name].type_name}"
         for name, was in was_keys.items()
