@@ -179,6 +179,7 @@ class EffectsDriving:
         One of which nothing is written but its beginning may have been begun in the engine, too, by
         a worker that has died since.
         """
+        await asked(partial(self._reading.legs[run.agent].require_own, run.run_id))
         if run.length == 1:
             spec = self._parts[run.agent].spec
             at = await asked(partial(loaded, self._reading.journal, spec, run.run_id))
@@ -199,6 +200,7 @@ class EffectsDriving:
         try:
             if isinstance(said, TryAgain):
                 return await self._again(run, said, people)
+            await asked(partial(self._reading.legs[run.agent].require_own, run.run_id))
             await self._require_known(run)
             if isinstance(said, ToolExecutionDecision):
                 refusal = await self._refusal_anew(run, said, people)
