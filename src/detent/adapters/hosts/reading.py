@@ -71,16 +71,17 @@ class Reading:
     def sweep(self, clock: Clock, faults: Faults | None = None) -> Sweep:
         """What reads all runs of these agents that wait, once, to know which cannot be followed."""
 
-        def waiting() -> Iterator[StoredRun]:
-            runs = self._listed(RunQuery(), "waiting")
-            return (run for run in runs if run.agent in self.legs)
-
         def listed(run_id: str) -> StoredRun | None:
             return next(iter(self.journal.runs(RunQuery(run_id=run_id))), None)
 
         # RULE: it has nothing asked anew. Of two releases that are up, either would.
         read = evolve(self, outdated=nobody_asks).read
-        return Sweep(waiting, listed, read, self.unreadable, clock, faults=faults)
+        return Sweep(self.waiting, listed, read, self.unreadable, clock, faults=faults)
+
+    def waiting(self) -> Iterator[StoredRun]:
+        """All runs of these agents that wait, a page at a time; it blocks."""
+        runs = self._listed(RunQuery(), "waiting")
+        return (run for run in runs if run.agent in self.legs)
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
