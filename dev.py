@@ -72,8 +72,7 @@ PYTEST = ("pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"
 CORE = (
     "src/detent/core/*,*/ports/claims.py,*/ports/pending.py,*/ports/results.py,"
     "*/adapters/control/*,*/confirmation/policies.py,"
-    "*/confirmation/tallies.py,*/drivers/judging.py,*/hosts/effects/stored.py,"
-    "*/hosts/effects/rules.py,*/adapters/state/*"
+    "*/confirmation/tallies.py,*/drivers/judging.py,*/hosts/effects/stored.py,*/adapters/state/*"
 )
 CORE_TESTS = (
     "tests/core",

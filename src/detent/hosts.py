@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from detent.adapters.hosts.blocking import BlockingHost as BlockingHost
     from detent.adapters.hosts.effects.contract import EffectsRefusedError as EffectsRefusedError
-    from detent.adapters.hosts.effects.rules import rules_fingerprint as rules_fingerprint
     from detent.adapters.hosts.engines.dbos import DBOSHost as DBOSHost
     from detent.adapters.hosts.engines.host import EngineOptions as EngineOptions
     from detent.adapters.hosts.engines.host import EngineUnavailableError as EngineUnavailableError
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from detent.adapters.hosts.signals import serve_until_signal as serve_until_signal
     from detent.adapters.hosts.stored import HostHealth as HostHealth
     from detent.adapters.hosts.stored import HostNotOpenError as HostNotOpenError
+    from detent.core.storage.rules import rules_fingerprint as rules_fingerprint
     from detent.ports.hosting import Accepted as Accepted
     from detent.ports.hosting import Fork as Fork
     from detent.ports.hosting import Host as Host
@@ -40,7 +40,7 @@ else:
         {
             "adapters.hosts.blocking": "BlockingHost",
             "adapters.hosts.effects.contract": "EffectsRefusedError",
-            "adapters.hosts.effects.rules": "rules_fingerprint",
+            "core.storage.rules": "rules_fingerprint",
             "adapters.hosts.engines.dbos": "DBOSHost",
             "adapters.hosts.engines.host": "EngineOptions EngineUnavailableError",
             "adapters.hosts.engines.restate": "RestateHost",

@@ -59,10 +59,13 @@ class Accepted:
     Attributes:
         run_id: the run that it is about; for a message the one that goes on with it.
         is_new: whether that run was begun by it, and was not there before.
+        text: in a sentence, for people: what somebody must do first, as the engine of the run has
+            lost it; else "".
     """
 
     run_id: str
     is_new: bool = False
+    text: str = ""
 
 
 @frozen
@@ -216,10 +219,7 @@ class PendingQuestion:
     call: PendingCall
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, for a web page or a queue.
-
-        `asked_at` is when the run was last written to: no later was the question asked.
-        """
+        """Plain JSON; `asked_at` is when the run was last written to: no later was it asked."""
         more = {"call": self.call.to_dict(), "asked_at": self.cursor[0]}
         return asdict(self, recurse=False) | more
 

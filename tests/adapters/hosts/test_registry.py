@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,8 +21,10 @@ from detent import (
 )
 from detent.adapters.hosts.registry import hosted_agents
 from detent.approvals import Principal
-from detent.hosts import Accepted, HostRefusal, LocalHost
+from detent.hosts import Accepted, Fork, HostRefusal, LocalHost
+from detent.machine import AgentChangedError
 from detent.models import CodeExecution, FallbackChatGenerator, WebSearch, chat_generator
+from detent.testing import Line, When
 from detent.web import web_app
 from tests.adapters.faces.peers import peer
 
@@ -94,6 +97,86 @@ def test_a_host_goes_on_with_what_its_agent_has_begun_without_a_name() -> None:
             return (await host.result("r", timeout=10)).text
 
     assert asyncio.run(decided()) == "Done."
+
+
+def interrupted(messages: Sequence[ChatMessage]) -> str:
+    """The process ends while the model is asked."""
+    raise KeyboardInterrupt
+
+
+def left_by_a_stranger(journal: MemoryJournal) -> None:
+    """Three runs of another agent without a name: two have crashed, and one waits."""
+
+    @tool
+    def fetch() -> str:
+        """Fetch mails."""
+        raise KeyboardInterrupt
+
+    def stranger(*script: Line | When, **options: Any) -> Agent[Any, Any]:
+        script_of = ScriptedChatGenerator(*script)
+        return Agent(chat_generator=script_of, tools=[fetch, read], journal=journal, **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        stranger(When(lambda messages: True, interrupted)).run("Go.", run_id="asked")
+    with pytest.raises(KeyboardInterrupt):
+        stranger(ToolCall("fetch", {}, "c1")).run("Go.", run_id="called")
+    waiting = stranger(
+        ToolCall("read", {}, "c1"), confirmation_strategies={"read": AlwaysAskPolicy()}
+    )
+    with pytest.raises(HITLBreakpointException):
+        waiting.run("Go.", run_id="r")
+
+
+def test_runs_that_another_agent_without_a_name_has_left_are_left_alone() -> None:
+    """The health has them, and whoever speaks to one is told what to do."""
+    journal = MemoryJournal()
+    left_by_a_stranger(journal)
+    before = {run.run_id: run.length for run in journal.runs()}
+    names = dict.fromkeys(before, "AgentChangedError")
+
+    async def refused() -> HostRefusal | Accepted:
+        host = LocalHost({"clerk": asking()}, journal, look_s=0.02)
+        async with asyncio.timeout(30), host:
+            while host.health().faults != names:  # noqa: ASYNC110 - it looks now and then
+                await asyncio.sleep(0.01)
+            assert await host.pending() == []
+            for read in (host.run("r"), host.run("called", 1), host.verify("asked")):
+                with pytest.raises(AgentChangedError, match="host that agent as ''"):
+                    await read
+            forked = await host.send("asked", Fork())
+            assert isinstance(forked, HostRefusal)
+            assert forked.why == "unreadable"
+            return await host.send("r", ChatMessage.from_user("Go on."))
+
+    said = asyncio.run(refused())
+    assert isinstance(said, HostRefusal)
+    assert said.why == "unreadable"
+    assert said.text == (
+        "run 'r' was begun by an agent without a name, and not by the rules that 'clerk' has here, "
+        "so it may be another agent's: go on with it by its own agent, agent.resume('r'), or host "
+        "that agent as ''; agents with names are not taken for one another"
+    )
+    assert {run.run_id: run.length for run in journal.runs()} == before
+
+
+def test_who_hosts_an_agent_without_a_name_as_such_says_whose_runs_they_are() -> None:
+    """So one whose rules have changed goes on with what it had begun, as one with a name does."""
+    journal = MemoryJournal()
+    with pytest.raises(HITLBreakpointException):
+        asking(journal).run("Go.", run_id="r")
+    after = asking(max_agent_steps=9).evolve(chat_generator=ScriptedChatGenerator("Done."))
+
+    async def decided(name: str) -> Accepted | HostRefusal:
+        async with asyncio.timeout(30), LocalHost({name: after}, journal) as host:
+            said = await host.send("r", ChatMessage.from_user("Go on."))
+            if isinstance(said, Accepted):
+                (question,) = await host.pending()
+                await host.send("r", question.call.confirm(by="Ada"))
+                assert (await host.result("r")).text == "Done."
+            return said
+
+    assert isinstance(asyncio.run(decided("clerk")), HostRefusal)
+    assert isinstance(asyncio.run(decided("")), Accepted)
 
 
 def test_of_several_agents_without_a_name_none_is_meant() -> None:

@@ -30,6 +30,7 @@ from detent.adapters.agent.inputs import (
 )
 from detent.adapters.agent.measuring import first_leg, later_leg, measured
 from detent.adapters.agent.options import RunRequest
+from detent.adapters.agent.origin import origin_of
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
@@ -237,7 +238,8 @@ class Assembly(Generic[S]):
             ports = streaming_callback, break_point, lease, leg
             handle = self._handle(spec, at, *ports, thread.thread_id if thread else "")
             if handle.recorder is not None:
-                yield from handle.recorder.begin(at.run, behind_s, self.engine)
+                origin = origin_of(self.name, self.current_spec, self.engine)
+                yield from handle.recorder.begin(at.run, behind_s, origin)
             if thread is not None:
                 yield from answer(self.journal, partial(thread.require_begun, at.run.id))
         except BaseException:  # or whoever keeps the error keeps the run

@@ -26,13 +26,7 @@ from detent.adapters.drivers.loading import (
     event_and_run,
     require_position,
 )
-from detent.adapters.drivers.steps import (
-    NO_STEPS,
-    Steps,
-    Wait,
-    answer,
-    at_once,
-)
+from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, answer, at_once
 from detent.adapters.system.hearing import Ear, announce, listen
 from detent.core.codec.own_values import data_of
 from detent.core.control.holds import describe_effects, place_of
@@ -46,6 +40,7 @@ from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import Known, checkpoint_data
 from detent.core.storage.journal import KINDS, progress_mark, reply_faults, start_data, status_of
+from detent.core.values.frozen import EMPTY
 from detent.ports.claims import Claim, claims_of
 from detent.ports.clock import Clock
 from detent.ports.journal import (
@@ -140,15 +135,17 @@ class Recorder:
         """From now on, write in the thread that records: it belongs to the run, and may wait."""
         self._submit = None
 
-    def begin(self, run: Run[Any], behind_s: float = -inf, engine: str = "") -> Steps[None]:
-        """Write down a new run, as begun later than `behind_s`, and driven by `engine` if by one.
+    def begin(
+        self, run: Run[Any], behind_s: float = -inf, origin: Mapping[str, str] = EMPTY
+    ) -> Steps[None]:
+        """Write down a new run, as begun later than `behind_s`; its `origin` says whose it is.
 
         Raises:
             RunExistsError: there is a run of that id.
         """
         try:
             quiet = self._quiet
-            names = {"name": quiet.agent, "thread_id": quiet.thread_id, "engine": engine}
+            names = {"name": quiet.agent, "thread_id": quiet.thread_id, **origin}
             said = {what: name for what, name in names.items() if name}
             start = {**start_data(self._spec, run, self._fork_of), **said}
             at = max(self._clock.now(), nextafter(behind_s, inf))

@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.options import RunRequest
+from detent.adapters.agent.origin import require_begun_by
 from detent.adapters.agent.streams import observed
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.drivers.callbacks import PieceListener
@@ -41,9 +42,13 @@ Listeners: TypeAlias = tuple[PieceListener, Callable[[Event], object]]
 
 @frozen
 class Legs:
-    """Drives the runs of one agent in one journal."""
+    """Drives the runs of one agent in one journal.
+
+    `alias` is what the host calls an agent whose runs, begun by itself, say no name; else "".
+    """
 
     assembly: Assembly[Any]
+    alias: str = ""
 
     @classmethod
     def of(
@@ -60,6 +65,20 @@ class Legs:
         """
         own = evolve(agent.assembly, name=name, journal=journal, claim_s=claim_s, engine=engine)
         return cls(own)
+
+    def require_own(self, run_id: str) -> None:
+        """Make sure that a run may have been begun by this agent; it blocks.
+
+        RULE: that nobody has said who an agent is makes it nobody else. A run without a name is
+        taken for its own where it was begun by the same rules, or where whoever hosts it says so.
+
+        Raises:
+            AgentChangedError: it was begun without a name, and by other rules.
+            JournalError: it cannot be read.
+        """
+        if self.alias:
+            own = self.assembly
+            require_begun_by(own.current_spec, self.alias, own.required_journal, run_id)
 
     async def begin(
         self,
@@ -88,6 +107,8 @@ class Legs:
         person's, and that is written down by then: it has not failed any more.
         """
         assembly = await self._ready(listeners)
+        if self.alias:
+            await asyncio.wrap_future(in_another_thread(partial(self.require_own, run_id)))
         steps = assembly.resume(run_id, None, self._is_far, None, is_retried=False)
         return await in_event_loop(steps)
 

@@ -45,6 +45,10 @@ class _RefusedError(Exception):
         self.refusal = refusal
 
 
+def each_is_own(run_id: str) -> None:
+    """Any run is of this agent."""
+
+
 @frozen
 class Written:
     """What somebody has said, and its position in the journal."""
@@ -55,9 +59,13 @@ class Written:
 
 @frozen
 class People(RunDecisions):
-    """Writes what people say to the runs of one agent; blocking."""
+    """Writes what people say to the runs of one agent; blocking.
+
+    `require_own` raises AgentChangedError for a run that is not of this agent.
+    """
 
     _assembly: Assembly[Any]
+    _require_own: Callable[[str], object] = each_is_own
 
     def say(self, run_id: str, said: Spoken) -> Event | HostRefusal:
         """The event that it is, which is written down; or why it does not count.
@@ -73,6 +81,7 @@ class People(RunDecisions):
         events: list[Event] = []
 
         def write() -> Written:
+            self._require_own(run_id)
             who = self._who(run_id, said)
 
             def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
@@ -97,6 +106,7 @@ class People(RunDecisions):
         """
 
         def weigh() -> list[Event]:
+            self._require_own(run_id)
             who = self._who(run_id, said)
             spec, run = self._load(run_id)
             run = reduce(partial(step, spec), behind, run)

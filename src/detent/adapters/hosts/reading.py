@@ -71,16 +71,17 @@ class Reading:
     def sweep(self, clock: Clock, faults: Faults | None = None) -> Sweep:
         """What reads all runs of these agents that wait, once, to know which cannot be followed."""
 
-        def waiting() -> Iterator[StoredRun]:
-            runs = self._listed(RunQuery(), "waiting")
-            return (run for run in runs if run.agent in self.legs)
-
         def listed(run_id: str) -> StoredRun | None:
             return next(iter(self.journal.runs(RunQuery(run_id=run_id))), None)
 
         # RULE: it has nothing asked anew. Of two releases that are up, either would.
         read = evolve(self, outdated=nobody_asks).read
-        return Sweep(waiting, listed, read, self.unreadable, clock, faults=faults)
+        return Sweep(self.waiting, listed, read, self.unreadable, clock, faults=faults)
+
+    def waiting(self) -> Iterator[StoredRun]:
+        """All runs of these agents that wait, a page at a time; it blocks."""
+        runs = self._listed(RunQuery(), "waiting")
+        return (run for run in runs if run.agent in self.legs)
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
@@ -111,9 +112,9 @@ class Reading:
 
     def read(self, listed: StoredRun, length: int | None = None) -> HostedRun:
         """The same; it blocks."""
-        spec = self._legs_of(listed).assembly.current_spec
         run: Run[Any]
         try:
+            spec = self.spec_of(listed)
             run = loaded(self.journal, spec, listed.run_id, length).run
         except (StoredDataError, JournalDamagedError) as error:
             if listed.status == "waiting":  # of all others, whoever drives them says so
@@ -131,7 +132,7 @@ class Reading:
         return await asked(partial(self._is_outdated, listed))
 
     def _is_outdated(self, listed: StoredRun) -> bool:
-        spec = self._legs_of(listed).assembly.current_spec
+        spec = self.spec_of(listed)
         return bool(_outdated(listed, spec, loaded(self.journal, spec, listed.run_id).run))
 
     async def verify(self, run_id: str) -> RunProof:
@@ -140,8 +141,19 @@ class Reading:
         return await asked(partial(self._verified, listed))
 
     def _verified(self, listed: StoredRun) -> RunProof:
-        spec = self._legs_of(listed).assembly.current_spec
-        return proof_of(self.journal, spec, listed.run_id)
+        return proof_of(self.journal, self.spec_of(listed), listed.run_id)
+
+    def spec_of(self, listed: StoredRun) -> AgentSpec[Any]:
+        """The rules of the agent whose run it is; it blocks.
+
+        Raises:
+            UnknownAgentError: that agent is not here.
+            AgentChangedError: its only agent without a name has not begun it.
+            JournalError: it cannot be read.
+        """
+        legs = self._legs_of(listed)
+        legs.require_own(listed.run_id)
+        return legs.assembly.current_spec
 
     def _legs_of(self, listed: StoredRun) -> Legs:
         if listed.agent not in self.legs:
@@ -191,14 +203,14 @@ class Reading:
             looks = Looks(reader)
             while True:
                 listed = await self.required(run_id)
-                legs = self._legs_of(listed)
                 if listed.status in ENDED:
-                    return await asked(partial(self._result, legs, run_id))
+                    return await asked(partial(self._result, listed))
+                self._legs_of(listed)
                 await looks.next()
 
-    def _result(self, legs: Legs, run_id: str) -> AgentResult[Any, Any]:
-        spec = legs.assembly.current_spec
-        return ended_result(spec, loaded(self.journal, spec, run_id).run, {})
+    def _result(self, listed: StoredRun) -> AgentResult[Any, Any]:
+        spec = self.spec_of(listed)
+        return ended_result(spec, loaded(self.journal, spec, listed.run_id).run, {})
 
     async def watch(
         self, run_id: str, after: int | None, channels: Channels

@@ -7,7 +7,7 @@ from typing import Any
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.assembly import AssembledTool, Assembly
-from detent.adapters.hosts.effects.rules import rules_fingerprint
+from detent.core.storage.rules import rules_fingerprint
 from detent.ports.approvers import wanted_by
 from detent.ports.chat import labels_of_replies
 from detent.ports.hosting import HostedAgent
@@ -23,6 +23,16 @@ def with_nameless(agents: Mapping[str, Agent[Any, Any]]) -> dict[str, Agent[Any,
     """
     nameless = [agent for agent in agents.values() if agent.assembly.name == NAMELESS]
     return {NAMELESS: nameless[0], **agents} if len(nameless) == 1 else dict(agents)
+
+
+def alias_in(given: Mapping[str, Agent[Any, Any]]) -> str:
+    """By which name a host was given the agent that it takes runs without a name to be of.
+
+    It is "" where nobody has left that open: there is none, or it was given without one.
+    """
+    nameless = with_nameless(given).get(NAMELESS)
+    found = (name for name in sorted(given) if given[name] is nameless)
+    return "" if NAMELESS in given else next(found, "")
 
 
 def hosted_agents(agents: Mapping[str, Agent[Any, Any]]) -> list[HostedAgent]:

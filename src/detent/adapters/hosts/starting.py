@@ -151,9 +151,9 @@ class Starting:
         return await self.start(NewRun(new, [], snapshot=snapshot))
 
     def _forked(self, last: StoredRun, fork: Fork) -> AgentSnapshot | HostRefusal:
-        spec = self._legs[last.agent].assembly.current_spec
         said = [] if fork.message is None else [fork.message]
         try:
+            spec = self._reading.spec_of(last)
             new = Runs(self._reading.journal, spec).forked(last.run_id, fork.length, said, {})
         except (StoredDataError, JournalDamagedError) as error:
             return HostRefusal("unreadable", str(error))

@@ -19,7 +19,7 @@ from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import AskingAnew, Reading, asked
-from detent.adapters.hosts.registry import hosted_agents, with_nameless
+from detent.adapters.hosts.registry import NAMELESS, alias_in, hosted_agents, with_nameless
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
@@ -108,7 +108,7 @@ class StoredHost(ABC):
                 "them two processes may drive one run"
             )
         self._keeper, self._journal, self._agents = keeper, journal, with_nameless(agents)
-        self._claim_s = claim_s
+        self._alias, self._claim_s = alias_in(agents), claim_s
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
         self._is_open = False
         self._history = ""  # of which engine the runs are driven by, where by any
@@ -146,6 +146,8 @@ class StoredHost(ABC):
             name: Legs.of(name, agent, journal, self._claim_s, self._history)
             for name, agent in self._agents.items()
         }
+        if self._alias:
+            self._legs[NAMELESS] = evolve(self._legs[NAMELESS], alias=self._alias)
         self._reading = Reading(journal, self._legs)
         finder = Finder(self._journal, self._keeper, self._legs.keys(), self._clock)
         self._drives = await self._open(finder)
@@ -214,7 +216,8 @@ class StoredHost(ABC):
             return HostRefusal("invalid", "the message is an empty text; say something")
         came: Accepted | HostRefusal = NOT_HEARD
         if run.status not in ENDED or not isinstance(said, MessageReceived):
-            came = await self._say(run, said, People(self._legs[run.agent].assembly))
+            legs = self._legs[run.agent]
+            came = await self._say(run, said, People(legs.assembly, legs.require_own))
         if isinstance(came, HostRefusal) and came.why == "outdated":
             await self._anew.ask(run)
         is_late = isinstance(came, HostRefusal) and came.why == "ended"

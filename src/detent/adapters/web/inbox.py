@@ -283,6 +283,8 @@ async def _send(request: Request, found: QuestionView, decision: ToolExecutionDe
         return page(
             request, "refused.html", status, text=answer.text, details=answer.faults, run_id=run_id
         )
+    if answer.text:
+        return page(request, "written.html", texts=[answer.text], run_id=found.call.run_id)
     return to_decided(request, [found.call])
 
 
@@ -302,7 +304,7 @@ async def decide_many(request: Request) -> Response:
     if answer not in {"confirm", "reject"}:
         return await page_beside(request, "many.html", questions=chosen)
     by, text = request.state.person.name, str(form.get("text", "")).strip() or None
-    refused: list[str] = []
+    refused, told = list[str](), list[str]()
     for question in chosen:
         decision = (
             question.call.confirm(by=by)
@@ -314,7 +316,11 @@ async def decide_many(request: Request) -> Response:
             refused.append(
                 f"{question.call.tool_name} of run {question.call.run_id}: {outcome.text}"
             )
+        elif outcome.text:
+            told.append(outcome.text)
     if refused:
         summary = f"{len(chosen) - len(refused)} of {len(chosen)} were decided."
-        return page(request, "refused.html", 409, text=summary, details=refused)
+        return page(request, "refused.html", 409, text=summary, details=[*refused, *told])
+    if told:
+        return page(request, "written.html", texts=told, run_id="")
     return to_decided(request, [question.call for question in chosen])

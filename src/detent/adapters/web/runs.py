@@ -188,4 +188,6 @@ def _answered(request: Request, done: Accepted | HostRefusal, run_id: str = "") 
     if isinstance(done, HostRefusal):
         values = {"text": done.text, "details": done.faults, "run_id": run_id}
         return page(request, "refused.html", 409, **values)
+    if done.text:
+        return page(request, "written.html", texts=[done.text], run_id=done.run_id)
     return RedirectResponse(f"{base_of(request)}/run/{quote(done.run_id, safe='')}", 303)

@@ -110,9 +110,10 @@ def _decide_over(
     pending = _pending_call(waiting.calls, run_id, call, waiting.tools, host)
     _require_proof(waiting.wanted, proof)
     decision = proof.on(_decision(pending, options, as_json=as_json))
-    by = host.decide(run_id, decision)
+    by, todo = host.decide(run_id, decision)
     left = list(left_over(host.waiting(run_id).calls, pending, decision, by))
-    more = f" by {by}; the host goes on with it, see {runs_command('watch', run_id)}"
+    way = f"the host goes on with it, see {runs_command('watch', run_id)}"
+    more = f" by {by}; {todo or way}"
     _put_decided(pending, left, more, as_json=as_json)
 
 

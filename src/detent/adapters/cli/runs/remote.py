@@ -135,10 +135,14 @@ class RemoteHost:
         """What waits in so many runs, as plain values."""
         return list(self._get("pending", limit=limit)["pending"])
 
-    def decide(self, run_id: str, decision: ToolExecutionDecision) -> str:
-        """Decide about a call; gives who has decided, as the host knows them."""
+    def decide(self, run_id: str, decision: ToolExecutionDecision) -> tuple[str, str]:
+        """Decide about a call; gives who has decided, as the host knows them.
+
+        And what somebody must do until it counts, or "".
+        """
         data = {**decision.to_dict(), "by": None}
-        return str(self._post("decide", {"run_id": run_id, "decision": data})["by"])
+        done = self._post("decide", {"run_id": run_id, "decision": data})
+        return str(done["by"]), str(done.get("text", ""))
 
     def grants(self, run_id: str) -> list[dict[str, Any]]:
         """The confirmations of a run that count for further calls, as `Grant.to_dict` has them."""

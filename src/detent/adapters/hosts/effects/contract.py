@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from detent.adapters.agent.assembly import AssembledTool, Assembly, inner_hooks_of
-from detent.adapters.hosts.effects.rules import rules_fingerprint
 from detent.adapters.hosts.effects.versions import versions_of
 from detent.core.errors import AgentChangedError, DetentError
 from detent.core.machine.due import budgets_of
@@ -14,6 +13,7 @@ from detent.core.run.effects import Policy
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import run_to_json
+from detent.core.storage.rules import rules_fingerprint
 from detent.core.tools.version import hash_of
 from detent.ports.journal import Journal, is_concealing
 

@@ -14,6 +14,7 @@ from detent.adapters.drivers.loading import loaded
 from detent.adapters.drivers.steps import NO_STEPS, Steps
 from detent.adapters.hosts.effects.contract import new_run
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
+from detent.adapters.hosts.effects.lost import Histories, HistoryLostError, LostHistories
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.own_rules import MustWaitError
 from detent.adapters.hosts.effects.parts import EffectParts
@@ -25,7 +26,7 @@ from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.control.decisions import ToolExecutionDecision
-from detent.core.errors import AgentChangedError, DetentError
+from detent.core.errors import AgentChangedError
 from detent.core.machine.delegation import unwrap_event
 from detent.core.run.events import Event, HumanDecided
 from detent.core.storage.journal import event_to_json
@@ -41,20 +42,7 @@ FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
 """After how long the engine is told again of a run that stands still: at first, and at most."""
 
 
-class HistoryLostError(DetentError):
-    """An engine has not got a run that has not ended: its history is gone, or was ended there.
-
-    What is said to it is in the journal; `resume(…, take_over=True)` goes on with it from there.
-    """
-
-    def __init__(self, run_id: str, engine: str) -> None:
-        super().__init__(
-            f"{engine} has no history of run {run_id!r} that goes on: it was lost, or ended there; "
-            "if it is gone for good, take the run over: resume(…, take_over=True)"
-        )
-
-
-class HistoryKeeper(Protocol):
+class HistoryKeeper(Histories, Protocol):
     """What an engine is asked for by a host whose runs it drives by their effects."""
 
     @property
@@ -84,6 +72,7 @@ class HistoryKeeper(Protocol):
 
         Raises:
             AgentChangedError: its agent has other rules here.
+            HistoryLostError: the engine has it no more.
             JournalUnavailableError: the engine is away.
         """
         ...
@@ -146,6 +135,7 @@ class EffectsDriving:
         self._seen: dict[str, int] = {}
         self._told: dict[str, _Told] = {}
         self._clock, self._is_away = clock, is_away
+        self._lost = LostHistories(reading, engine, self.go_on, clock)
 
     @property
     def running(self) -> int:
@@ -179,6 +169,7 @@ class EffectsDriving:
         One of which nothing is written but its beginning may have been begun in the engine, too, by
         a worker that has died since.
         """
+        await asked(partial(self._reading.legs[run.agent].require_own, run.run_id))
         if run.length == 1:
             spec = self._parts[run.agent].spec
             at = await asked(partial(loaded, self._reading.journal, spec, run.run_id))
@@ -199,7 +190,8 @@ class EffectsDriving:
         try:
             if isinstance(said, TryAgain):
                 return await self._again(run, said, people)
-            await self._require_known(run)
+            await asked(partial(self._reading.legs[run.agent].require_own, run.run_id))
+            lost = await self._require_known(run)
             if isinstance(said, ToolExecutionDecision):
                 refusal = await self._refusal_anew(run, said, people)
                 if refusal is not None:
@@ -209,16 +201,26 @@ class EffectsDriving:
         written = await asked(partial(people.write, run.run_id, said))
         if isinstance(written, HostRefusal):
             return written
+        if lost is not None:  # the journal alone has heard it, and may have ended the run by it
+            return Accepted(run.run_id, text=await self._lost.sentence(run, lost))
         await self._tell(run, self._message(run, [written.event]) | {"at": written.position})
         return Accepted(run.run_id)
 
-    async def _require_known(self, run: StoredRun) -> None:
-        """Make sure that the engine has a run, and that its agent is here as it was."""
+    async def _require_known(self, run: StoredRun) -> HistoryLostError | None:
+        """Make sure that the engine has a run, and that its agent is here as it was.
+
+        RULE: what people say is taken also where the engine has lost the run, as only they may be
+        able to say it; whoever takes the run over finds it. They are told that it is for them.
+        """
         if run.length == 1:  # RULE: nobody begins it once more is written of it
             spec = self._parts[run.agent].spec
             at = await asked(partial(loaded, self._reading.journal, spec, run.run_id, 1))
             await self._engine.begin(new_run(spec, run.agent, at.run, 1), is_again=False)
-        await self._engine.require_followable(run.run_id)
+        try:
+            await self._engine.require_followable(run.run_id)
+        except HistoryLostError as error:
+            return error
+        return None
 
     async def _tell(self, run: StoredRun, message: Json) -> None:
         """Have a run hear what is in the journal; a look has it do so where this fails."""
@@ -290,7 +292,10 @@ class EffectsDriving:
             self.faults.add(run.run_id, type(error).__name__)
 
     async def look(self) -> None:
-        """Look once for runs at which nothing is at work, though something is owed to them."""
+        """Look once for runs at which nothing is at work, though something is owed to them.
+
+        And for some of those that wait, whether the engine still has them.
+        """
         found = await self.looks.found(self.faults.resting)
         seen, self._seen = self._seen, {run.run_id: run.length for run in found}
         self._told = {name: one for name, one in self._told.items() if name in self._seen}
@@ -305,6 +310,16 @@ class EffectsDriving:
                 pause_s = min(2 * told.pause_s, LAST_PAUSE_S)
                 self._told[run.run_id] = _Told(run.length, now + told.pause_s, pause_s)
                 await self._told_again(run)
+        await self._look_for_lost()
+
+    async def reached(self) -> None:
+        """Look whether the store is there, and what the engine has lost, and tell nobody."""
+        await self.looks.reached()
+        await self._look_for_lost()
+
+    async def _look_for_lost(self) -> None:
+        if not (self.is_halted or self._is_away()):
+            await self._lost.look()
 
     async def _told_again(self, run: StoredRun) -> None:
         """Have a run go on. That the engine is away is no fault of the run.
@@ -327,7 +342,7 @@ class EffectsDriving:
     def texts(self) -> dict[str, str]:
         """By run, the name of what keeps it from going on."""
         changed = dict.fromkeys(self._engine.changed, AgentChangedError.__name__)
-        return self.faults.texts() | changed
+        return self._lost.texts() | self.faults.texts() | changed
 
     async def halt(self, drain_s: float) -> None:
         """Begin nothing more. The engine's worker hears out what is at work."""

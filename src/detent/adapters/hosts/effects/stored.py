@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
-from detent.adapters.hosts.effects.rules import rules_fingerprint
 from detent.core.errors import AgentChangedError, StoredDataError, UnstorableError
 from detent.core.machine.due import due
 from detent.core.run.effects import AskModel, Effect, EffectKey, RunTool
@@ -26,6 +25,7 @@ from detent.core.storage.journal import (
     run_from_json,
     run_to_json,
 )
+from detent.core.storage.rules import rules_fingerprint
 
 
 def effect_to_json(spec: AgentSpec[Any], run: Run[Any], effect: Effect) -> dict[str, Any]:

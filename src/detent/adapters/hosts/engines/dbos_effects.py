@@ -14,6 +14,7 @@ from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
+from detent.adapters.hosts.effects.lost import HistoryLostError
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.dbos_follow import ANSWER, TOPIC
@@ -127,7 +128,7 @@ class DBOSEffects:
 
     async def say(self, run_id: str, said: Json) -> bool:
         """A message, which the workflow answers by an event."""
-        workflow_id = await asked(partial(self._id_of, run_id))
+        workflow_id = await self._workflow_of(run_id)
         try:
             await self._client.send_async(workflow_id, said, TOPIC, idempotency_key=said["id"])
         except dbos.error.DBOSNonExistentWorkflowError:
@@ -165,17 +166,28 @@ class DBOSEffects:
 
     async def require_followable(self, run_id: str) -> None:
         """By what the workflow was given."""
-        workflow_id = await asked(partial(self._id_of, run_id))
+        for status in (found := await self._found(await self._workflow_of(run_id))):
+            self._require_followed(run_id, status)
+        _require_alive(run_id, found)
+
+    async def require_history(self, run_id: str) -> None:
+        """By the status of the workflow."""
+        _require_alive(run_id, await self._found(await self._workflow_of(run_id)))
+
+    async def _workflow_of(self, run_id: str) -> str:
+        return await asked(partial(self._id_of, run_id))
+
+    async def _found(self, workflow_id: str) -> list[dbos.WorkflowStatus]:
+        """The workflow, if it is there."""
         try:
-            found = await self._client.list_workflows_async(workflow_ids=[workflow_id])
+            return await self._client.list_workflows_async(workflow_ids=[workflow_id])
         except SQLAlchemyError as error:
             raise JournalUnavailableError("the database of DBOS cannot be reached") from error
-        for status in found:
-            self._require_followed(run_id, status)
 
     async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
         """Hand on a run that nobody follows; one that somebody does looks at the journal."""
-        workflow_id = await asked(partial(self._id_of, run.run_id))
+        workflow_id = await self._workflow_of(run.run_id)
+        _require_alive(run.run_id, await self._found(workflow_id))
         told = {name: message[name] for name in message if name != "id"}  # nobody waits
         await self._client.send_async(workflow_id, told | {"look": True}, TOPIC)
         await self._handed_on(run.run_id, workflow_id)
@@ -187,6 +199,12 @@ class DBOSEffects:
             raise RunNotFoundError(f"there is no run {run_id!r}")
         tried = [entry.position for entry in entries if entry.kind == "Resumed"]
         return _workflow_id(run_id, tried[-1] if tried else 0)
+
+
+def _require_alive(run_id: str, found: list[dbos.WorkflowStatus]) -> None:
+    """Raise HistoryLostError where there is no workflow of a run that goes on."""
+    if not any(status.status not in ENDED for status in found):
+        raise HistoryLostError(run_id, "DBOS")
 
 
 def _workflow_id(run_id: str, tried: int) -> str:

@@ -133,6 +133,10 @@ class EngineDriving:
                 return
             await self.go_on(run, each_s=SAME_S)
 
+    async def reached(self) -> None:
+        """Look whether the store is there, in a process that drives no runs."""
+        await self.looks.reached()
+
     async def leg(self, run_id: str) -> float | None:
         """Drive a run as far as it goes, if anything is owed to it.
 

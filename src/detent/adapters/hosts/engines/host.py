@@ -124,7 +124,7 @@ class EngineHost(StoredHost):
             parts = (self._reading, self._channels, looks, self._wake, self._clock)
             self._way = self._driving = driving = EngineDriving(*parts, is_away=self._is_away)
             await self._connect(driving.leg if self._works else None)
-        look = self._way.look if self._works else looks.reached
+        look = self._way.look if self._works else self._way.reached
         sweep = self._reading.sweep(self._clock, self._way.faults)
         looking = looks.for_ever(look, sweep.look, self._keeper.writes)
         self._looking = asyncio.create_task(looking, name="detent host")

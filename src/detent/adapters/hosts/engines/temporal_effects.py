@@ -12,6 +12,8 @@ from temporalio import activity
 from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
 from temporalio.client import (
     Client,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -21,8 +23,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from detent.adapters.hosts.effects.contract import require_rules
-from detent.adapters.hosts.effects.driving import HistoryLostError
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
+from detent.adapters.hosts.effects.lost import HistoryLostError
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.temporal_activity import BEATS, EffectActivity, pauses
@@ -35,7 +37,7 @@ from detent.adapters.hosts.engines.temporal_follow import (
     Followers,
 )
 from detent.adapters.hosts.engines.temporal_run import workflow_id
-from detent.core.errors import AgentChangedError
+from detent.core.errors import AgentChangedError, DetentError
 from detent.ports.journal import JournalUnavailableError
 from detent.ports.listing import StoredRun
 
@@ -44,6 +46,15 @@ if TYPE_CHECKING:
 
 SAY_S = 10.0
 """How long a word waits for a worker to hear it."""
+ENDED = frozenset(
+    {
+        WorkflowExecutionStatus.COMPLETED,
+        WorkflowExecutionStatus.FAILED,
+        WorkflowExecutionStatus.CANCELED,
+        WorkflowExecutionStatus.TERMINATED,
+        WorkflowExecutionStatus.TIMED_OUT,
+    }
+)
 
 
 class TemporalEffects:
@@ -160,27 +171,39 @@ class TemporalEffects:
                     await self._require_followed(handle, run_id)
                 await asyncio.sleep(next(waits))
 
-    async def _require_followed(self, handle: WorkflowHandle[Any, Any], run_id: str) -> None:
+    async def _require_followed(
+        self, handle: WorkflowHandle[Any, Any], run_id: str
+    ) -> WorkflowExecutionDescription:
         if run_id in self.changed:
             raise AgentChangedError(self.changed[run_id])
-        memo = await (await handle.describe()).memo()
+        found = await handle.describe()
+        memo = await found.memo()
         agent = memo.get("agent", "")
         if agent in self._parts:
             require_rules(self._parts[agent].spec, agent, run_id, memo.get("rules"))
+        return found
 
     async def require_followable(self, run_id: str) -> None:
         """By the memo of the workflow. A worker that cannot says so from then on."""
         handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id(run_id))
         try:
-            await self._require_followed(handle, run_id)
+            found = await self._require_followed(handle, run_id)
         except AgentChangedError as error:
             if self._worker is not None:
                 self._followers.changed[run_id] = str(error)
             raise
         except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                said = f"Temporal cannot be told: {error.message}"
-                raise JournalUnavailableError(said) from error
+            raise _said(error, run_id) from error
+        _require_alive(run_id, found)
+
+    async def require_history(self, run_id: str) -> None:
+        """By the status of the workflow."""
+        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id(run_id))
+        try:
+            found = await handle.describe()
+        except RPCError as error:
+            raise _said(error, run_id) from error
+        _require_alive(run_id, found)
 
     async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
         """A signal. A workflow that is not there has ended, and so has its run; or it is lost."""
@@ -190,7 +213,17 @@ class TemporalEffects:
             )
             await handle.signal(LOOK, message)
         except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                raise HistoryLostError(run.run_id, "Temporal") from error
-            said = f"Temporal cannot be told: {error.message}"
-            raise JournalUnavailableError(said) from error
+            raise _said(error, run.run_id) from error
+
+
+def _require_alive(run_id: str, found: WorkflowExecutionDescription) -> None:
+    """Raise HistoryLostError where the workflow of a run that has not ended has."""
+    if found.status in ENDED:
+        raise HistoryLostError(run_id, "Temporal")
+
+
+def _said(error: RPCError, run_id: str) -> DetentError:
+    """What a refusal of the server says of a run that has not ended."""
+    if error.status is RPCStatusCode.NOT_FOUND:
+        return HistoryLostError(run_id, "Temporal")
+    return JournalUnavailableError(f"Temporal cannot be told: {error.message}")

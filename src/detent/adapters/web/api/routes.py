@@ -375,4 +375,5 @@ def _outcome(done: Accepted | HostRefusal, by: str, **more: int) -> Response:
     if isinstance(done, HostRefusal):
         status = 422 if done.faults else STATUSES.get(done.why, 409)
         raise ApiError(status, done.why, done.text, done.faults)
-    return json_response({"run_id": done.run_id, "by": by, **more})
+    told = {"text": done.text} if done.text else {}
+    return json_response({"run_id": done.run_id, "by": by, **more, **told})

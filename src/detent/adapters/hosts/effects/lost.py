@@ -1,0 +1,140 @@
+"""Lost histories: runs that wait, and of which the engine that drives them has nothing any more."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from typing import Protocol
+
+from detent.adapters.hosts.faults import AGAIN_S, KEPT, PART, TELL_S
+from detent.adapters.hosts.reading import Reading, asked
+from detent.adapters.telemetry.logs import LOGGER
+from detent.core.errors import DetentError
+from detent.ports.clock import Clock
+from detent.ports.journal import JournalError
+from detent.ports.listing import ENDED, StoredRun
+
+
+class HistoryLostError(DetentError):
+    """An engine has not got a run that has not ended: its history is gone, or was ended there.
+
+    What is said to it is in the journal; `resume(…, take_over=True)` goes on with it from there.
+    """
+
+    def __init__(self, run_id: str, engine: str) -> None:
+        words = shlex.join(["detent", "runs", "resume", run_id, "--take-over"])
+        super().__init__(
+            f"{engine} has no history of run {run_id!r} that goes on: it was lost, or ended there; "
+            "what is said to the run is kept, and counts once somebody takes it over, where the "
+            f"history is gone for good: {words}, or resume({run_id!r}, take_over=True)"
+        )
+
+
+class Histories(Protocol):
+    """The runs that an engine drives."""
+
+    async def require_history(self, run_id: str) -> None:
+        """Make sure that the engine goes on with a run once there is something to do.
+
+        Raises:
+            HistoryLostError: it has it no more.
+            JournalUnavailableError: it is away.
+        """
+        ...
+
+
+class LostHistories:
+    """Knows which of the runs that wait their engine has lost.
+
+    Nothing is owed to a run that waits, so nobody tells the engine of it, and it would stand still
+    in silence until somebody has decided. So all of them are looked at again and again, each
+    `AGAIN_S` or later, a part with each look: how long that takes does not grow with their number.
+
+    Args:
+        reading: the runs.
+        engine: has the histories.
+        go_on: has the engine told of a run, and begin it where nothing is written of it.
+        clock: the time.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        engine: Histories,
+        go_on: Callable[[StoredRun], Awaitable[None]],
+        clock: Clock,
+    ) -> None:
+        self._reading, self._engine, self._go_on = reading, engine, go_on
+        self._clock = clock
+        self._lost: dict[str, str] = {}
+        self._left: Iterator[StoredRun] | None = None
+        self._next_at = float("-inf")
+
+    def texts(self) -> dict[str, str]:
+        """By run, the name of an error."""
+        return self._lost.copy()
+
+    async def look(self) -> None:
+        """Look at the next part.
+
+        Raises:
+            JournalError: the store cannot be read.
+        """
+        now = self._clock.now()
+        if self._left is None:
+            if now < self._next_at <= now + AGAIN_S:
+                return
+            self._next_at = now + AGAIN_S
+            await self._drop_over()
+            self._left = self._reading.waiting()
+        try:
+            part: list[StoredRun] = await asked(partial(list, islice(self._left, PART)))
+        except BaseException:
+            self._left, self._next_at = None, float("-inf")  # from the front, next time
+            raise
+        if len(part) < PART:
+            self._left = None
+        with suppress(TimeoutError):  # the engine is away, and the host says that of it
+            async with asyncio.timeout(TELL_S):
+                await asyncio.gather(*map(self._ask, part))
+
+    async def _drop_over(self) -> None:
+        """Of those that do not wait any more, whoever goes on with them says what is the matter."""
+        for run_id in self.texts():
+            run = await self._reading.listed(run_id)
+            if run is None or run.status != "waiting":
+                del self._lost[run_id]
+
+    async def _ask(self, run: StoredRun) -> None:
+        """Ask for a run. What else goes wrong is the engine's, and is another matter."""
+        try:
+            if run.length > 1:
+                await self._engine.require_history(run.run_id)
+            else:  # a fork whose question nobody has told the engine of, perhaps
+                await self._go_on(run)
+        except HistoryLostError as error:
+            await self.sentence(run, error)
+        except JournalError:
+            return
+        except Exception as error:  # noqa: BLE001 - it is asked for again
+            name = type(error).__name__
+            LOGGER.warning("the engine could not be asked for run %s: %s", run.run_id, name)
+        else:
+            self._lost.pop(run.run_id, None)
+
+    async def sentence(self, run: StoredRun, error: HistoryLostError) -> str:
+        """What is to be done about a run that the engine has not got; "" is nothing.
+
+        RULE: the engine ends a history behind the journal. One that has just ended is not lost.
+        """
+        now = await self._reading.listed(run.run_id)
+        if now is None or now.status in ENDED:
+            return ""
+        if run.run_id not in self._lost and len(self._lost) < KEPT:
+            self._lost[run.run_id] = type(error).__name__
+            LOGGER.warning("%s", error, extra={"run_id": run.run_id})
+        return str(error)
