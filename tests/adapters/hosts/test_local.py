@@ -196,6 +196,7 @@ def test_pieces_come_before_their_answer_also_for_latecomers() -> None:
             ] == [
                 (0, "one "),
                 (1, "two"),
+                (2, ""),
             ]
             assert isinstance(answer, Entry)
             assert answer.kind == "ModelReplied"

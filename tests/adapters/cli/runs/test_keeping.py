@@ -65,9 +65,8 @@ def test_export_is_all_of_it(path: str, tmp_path: Path) -> None:
 def test_verify_finds_what_is_not_as_it_was(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By reading all; with the agent's code by doing it again, too."""
     assert document("verify")["damaged"] == 0
-    assert document("verify", "talk", "--app", app(monkeypatch))["runs"] == [
-        {"run_id": "talk-1", "whole": True, "problem": None}
-    ]
+    (talk,) = document("verify", "talk", "--app", app(monkeypatch))["runs"]
+    assert (talk["run_id"], talk["whole"], talk["problem"]) == ("talk-1", True, None)
     with sqlite3.connect(path) as db:
         db.execute("UPDATE entries SET data = replace(data, 'Hello.', 'Hellooo')")
     db.close()
@@ -75,6 +74,29 @@ def test_verify_finds_what_is_not_as_it_was(path: str, monkeypatch: pytest.Monke
     found = document("verify", code=1)
     assert found["damaged"] == 1
     assert [one["run_id"] for one in found["runs"] if not one["whole"]] == ["talk-1"]
+
+
+def test_verify_holds_a_run_against_a_head_of_before(path: str) -> None:
+    """So is found what lists know nothing of: the last entries are gone, and the list is old."""
+    said = call("verify", "order-1").stderr
+    (head,) = [
+        line.rpartition(": ")[2] for line in said.splitlines() if line.startswith("head of run")
+    ]
+    store = SQLiteJournal(path)
+    store.append("order-1", [Entry(5, 0.0, "CancelRequested", "done", {"reason": "late"})])
+    store.close()
+    (run,) = document("verify", "order-1", "--expect-head", head)["runs"]
+    assert run["head"] != head
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM entries WHERE run_id = 'order-1' AND position > 3")
+        db.execute("UPDATE runs SET length = 4 WHERE run_id = 'order-1'")
+        db.execute("DELETE FROM snapshots WHERE run_id = 'order-1' AND position > 4")
+    db.close()
+
+    assert call("verify", "order-1")
+    lost = call("verify", "order-1", "--expect-head", head, code=1).stderr
+    assert "has not got what was at the head" in lost
+    assert "name that" in call("verify", "--expect-head", head, code=2).stderr
 
 
 def test_verify_calls_no_run_damaged_that_a_release_cannot_follow(

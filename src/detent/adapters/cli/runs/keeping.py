@@ -6,9 +6,9 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import click
+from attrs import frozen
 
 from detent.adapters.agent.records.proofs import proof_of, unfollowed_problem
 from detent.adapters.cli.endings import FAILED
@@ -24,13 +24,14 @@ from detent.adapters.cli.runs.options import (
 from detent.adapters.cli.runs.printing import put_json, say
 from detent.adapters.cli.runs.stores import every_run, run_named
 from detent.adapters.drivers.history import Runs
+from detent.adapters.journals.audited import verify_audit
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.stories.story import story_of
 from detent.core.errors import DetentError
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State
-from detent.ports.journal import Journal
-from detent.ports.listing import ENDED
+from detent.ports.journal import Journal, JournalDamagedError
+from detent.ports.listing import ENDED, RunQuery
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
@@ -72,49 +73,97 @@ def export(
 @click.argument("run_ids", metavar="[RUN]...", nargs=-1)
 @store_option
 @app_option
+@click.option(
+    "--expect-head",
+    metavar="HEAD",
+    help="Of one run, what this said of it before: what was there then must still be there.",
+)
 @json_option
-def verify(*, run_ids: tuple[str, ...], store: Journal, app: str | None, as_json: bool) -> None:
+def verify(
+    *,
+    run_ids: tuple[str, ...],
+    store: Journal,
+    app: str | None,
+    expect_head: str | None,
+    as_json: bool,
+) -> None:
     """Read all of some runs, or of every run: whether it is whole, and what was written.
 
     With --app each is replayed as well, and held against its chain where the journal is audited.
-    One may be whole, and the agent have changed since, so that it cannot be followed. The exit
-    code is 1 where one is not as it should be, or cannot be followed.
+    One may be whole, and the agent have changed since, so that it cannot be followed. Of runs that
+    are named the head is said, which --expect-head takes later, of the same journal: with --app
+    that of the agent, else the store as it is. The exit code is 1 where one is not as it should
+    be, or cannot be followed.
     """
+    if expect_head is not None and len(run_ids) != 1:
+        raise click.UsageError("--expect-head is the head of one run: name that")
     names = [run_named(store, beginning) for beginning in run_ids]
-    checked: list[dict[str, Any]] = []
-    for name in names or [run.run_id for run in every_run(store)]:
-        problem, is_whole = _problem(store, app, name)
-        checked.append({"run_id": name, "whole": is_whole, "problem": problem})
-    bad = [one for one in checked if one["problem"] is not None]
-    damaged = sum(not one["whole"] for one in bad)
+    checks = [
+        _check(store, app, name, expect_head)
+        for name in names or [run.run_id for run in every_run(store)]
+    ]
+    bad = [one for one in checks if one.problem is not None]
+    damaged = sum(not one.is_whole for one in bad)
     if as_json:
         counts = {"damaged": damaged, "unfollowed": len(bad) - damaged}
-        put_json({"runs": checked, **counts})
+        put_json({"runs": [one.to_dict() for one in checks], **counts})
     for one in bad:
-        say(f"run {one['run_id']}: {one['problem']}")
-    say(f"runs read: {len(checked)}, of them damaged: {damaged}")
+        say(f"run {one.run_id}: {one.problem}")
+    for one in checks if names and not as_json else ():
+        if one.head:
+            say(f"head of run {one.run_id}: {one.head}")
+    say(f"runs read: {len(checks)}, of them damaged: {damaged}")
     if left := len(bad) - damaged:
         say(f"{left} are whole, and cannot be followed by the agents at --app, which have changed")
     if bad:
         raise click.exceptions.Exit(FAILED)
 
 
-def _problem(store: Journal, app: str | None, run_id: str) -> tuple[str | None, bool]:
-    """Why a run is not as it should be, None where it is; and whether what is stored is whole."""
+@frozen
+class Check:
+    """What came of reading all of a run.
+
+    Attributes:
+        problem: why it is not as it should be; None where it is.
+        is_whole: whether what is stored is whole: a release may not be able to follow it.
+        head: of its journal, as `verify_audit` says; None where it cannot be said.
+    """
+
+    run_id: str
+    problem: str | None
+    is_whole: bool
+    head: str | None = None
+
+    def to_dict(self) -> dict[str, str | bool | None]:
+        """Plain values."""
+        about = {"run_id": self.run_id, "whole": self.is_whole, "problem": self.problem}
+        return {**about, "head": self.head}
+
+
+def _check(store: Journal, app: str | None, run_id: str, expect_head: str | None) -> Check:
     problem = _damage(store, run_id)
-    if problem is not None or app is None:
-        return problem, problem is None
-    story = story_of(run_id, store.read(run_id))
-    agent = agent_for(app, "" if story is None else story.agent, store, "replay")
-    journal = agent.assembly.required_journal
-    problems = proof_of(journal, agent.spec, run_id).problems
-    changed = unfollowed_problem(journal, agent.spec, run_id) if problems else None
-    return "; ".join(problems) or None, all(one == changed for one in problems)
+    if problem is not None:
+        return Check(run_id, problem, is_whole=False)
+    journal, problems, changed = store, list[str](), None
+    if app is not None:
+        story = story_of(run_id, store.read(run_id))
+        agent = agent_for(app, "" if story is None else story.agent, store, "replay")
+        journal = agent.assembly.required_journal
+        problems += proof_of(journal, agent.spec, run_id).problems
+        changed = unfollowed_problem(journal, agent.spec, run_id) if problems else None
+    head = None
+    try:
+        head = verify_audit(journal, run_id, expect_head=expect_head).head
+    except JournalDamagedError as error:
+        problems.append(str(error))
+    is_whole = all(one == changed for one in problems)
+    return Check(run_id, "; ".join(dict.fromkeys(problems)) or None, is_whole, head)
 
 
 def _damage(store: Journal, run_id: str) -> str | None:
     """What is not as it was written, as far as that can be seen without an agent."""
     try:
+        listed = store.runs(RunQuery(run_id=run_id))  # first, as a run may grow meanwhile
         positions = [entry["position"] for entry in entries_of(store, run_id)]
         for checkpoint in store.checkpoints(run_id):
             if checkpoint.position > len(positions) or not checkpoint.data:
@@ -124,6 +173,8 @@ def _damage(store: Journal, run_id: str) -> str | None:
         return str(error)
     if story is None or positions != list(range(len(positions))):
         return "entries are missing"
+    if listed and listed[0].length > len(positions):
+        return f"lists say that it had {listed[0].length} entries, and {len(positions)} are left"
     return None
 
 
