@@ -358,6 +358,40 @@ def test_the_log_knows_agents_inside_and_what_else_people_do() -> None:
     assert [one.by for one in log if one.what == "revoked"] == ["Bea"]
 
 
+def test_the_log_says_what_agents_inside_have_come_to() -> None:
+    """Each behind what it did, also where one ends with the other, and where one fails."""
+
+    def helper(name: str, inner: Tool, *, limit: int = 9) -> AgentTool:
+        script = ScriptedChatGenerator(ToolCall(inner.name, {"task": "go"}, "c"), "Done.")
+        agent = Agent(chat_generator=script, tools=[inner], max_agent_steps=limit)
+        return AgentTool(agent, name=name, description="Helps.")
+
+    def look(task: str) -> str:
+        return "seen"
+
+    looking = create_tool_from_function(look, description="Look.")
+    outer = helper("outer", helper("inner", looking))
+    weak = helper("weak", looking, limit=1)
+    journal = MemoryJournal()
+    both = [ToolCall(name, {"task": "go"}, name) for name in ("outer", "weak")]
+    script = ScriptedChatGenerator(*both, "Done.")
+    agent = Agent(chat_generator=script, tools=[outer, weak], journal=journal)
+
+    agent.run("go", run_id="r")
+
+    log = [(one.what, one.agents, one.tool_name) for one in audit_log(journal, agent.spec, "r")]
+    assert log[:6] == [
+        ("ran", (), "outer"),
+        ("ran", ("outer",), "inner"),
+        ("ran", ("outer", "inner"), "look"),
+        ("returned", ("outer", "inner"), "look"),
+        ("returned", ("outer",), "inner"),
+        ("returned", (), "outer"),
+    ]
+    assert log[6] == ("ran", (), "weak")
+    assert log[-1] == ("failed", (), "weak")
+
+
 def test_a_question_that_nobody_answered_in_time_is_on_record() -> None:
     """By whom: nobody, the time."""
     journal = MemoryJournal()

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
+from detent.adapters.drivers.callbacks import tool_result_chunks
 from detent.adapters.drivers.loading import STARTED, STOPPED, event_and_run, loaded
 from detent.adapters.journals.audited import head_of, link_of
 from detent.core.chat.messages import ToolCall
@@ -115,6 +116,7 @@ def _records(
     for done in ended:
         yield {"what": "denied", "by": done.by, **_denied(spec, done)}
     yield from _happened(spec, before, path, own)
+    yield from _agents_ended(spec, before, path, after)
     asked = {call.digest for call in pending(spec, before)}
     for call in pending(spec, after):
         if call.digest not in asked:
@@ -125,6 +127,25 @@ def _records(
                 "agents": call.agents,
                 "arguments": {**call.arguments, **call.state},
                 "text": call.reason,
+            }
+
+
+def _agents_ended(
+    spec: AgentSpec[Any], before: Run[Any], path: Path, after: Run[Any]
+) -> Iterator[dict[str, Any]]:
+    """The agents around an event that have given their answer with it: no event of theirs says."""
+    around = {
+        (tuple(each.tool_name for each in path[:depth]), at.place) for depth, at in enumerate(path)
+    }
+    for chunk in tool_result_chunks(spec, before, after) if path else ():
+        result = chunk.tool_call_result
+        if result is not None and (chunk.agents, chunk.index) in around:
+            yield {
+                "what": "failed" if result.error else "returned",
+                "tool_name": result.origin.tool_name,
+                "call_id": result.origin.id,
+                "agents": chunk.agents,
+                "text": result.text,
             }
 
 
