@@ -269,7 +269,8 @@ class Recorder:
             change = None if listing == self._listed else listing
         # a new run has no claim that could be lost
         claim = self._lease.claim if self._length and self._lease is not None else None
-        entries, length = list[Entry](), self._length
+        entries: list[Entry] = []
+        length = self._length
         for kind, data in new:  # made whole at once: to evolve one takes four times as long
             listed, body = change if len(entries) == len(new) - 1 else None, MappingProxyType(data)
             entries.append(Entry(length, at, kind, status, body, listed, claim))

@@ -116,9 +116,10 @@ def _call_effects(
         effects += _attempts(Reconcile, (Unknown,), spec, run, slots)
     if Running in kinds or BackingOff in kinds or AwaitingDecision in kinds:
         effects += _waits(run)
-    working = {slot.ref for slot in at_work} if inner else set[CallRef]()
-    for slot in slots if inner else ():
-        effects += _agent_effects(slot, inner.get(slot.ref, ()), is_at_work=slot.ref in working)
+    if inner:
+        working = {slot.ref for slot in at_work}
+        for slot in slots:
+            effects += _agent_effects(slot, inner.get(slot.ref, ()), is_at_work=slot.ref in working)
     return tuple(effects)
 
 

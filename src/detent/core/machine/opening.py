@@ -42,7 +42,8 @@ def open_slots(
     flood = None
     if len(calls) > most:
         flood = _over_limit("tools", wording.too_many_calls(len(calls), most))
-    counts, slots = dict(run.tool_call_counts), list[Slot]()
+    counts = dict(run.tool_call_counts)
+    slots: list[Slot] = []
     for place, call in enumerate(calls):
         name, ref = call.tool_name, new_ref((turn, place))
         earlier = counts.get(name, 0)
