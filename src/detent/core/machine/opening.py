@@ -48,7 +48,7 @@ def open_slots(
         name, ref = call.tool_name, new_ref((turn, place))
         earlier = counts.get(name, 0)
         slot = Slot(ref, call, flood) if flood else _open_slot(spec, run, ref, call)
-        if isinstance(slot.status, Ready | AwaitingPolicy):
+        if isinstance(slot.status, (Ready, AwaitingPolicy)):
             repeats = earlier - run.tool_call_counts.get(name, 0)
             slot = _within_limits(spec, run, slot, outermost.calls_of(name) + repeats)
         counts[name] = earlier + 1
