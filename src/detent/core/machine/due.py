@@ -102,8 +102,10 @@ def _call_effects(
         workable = [slot for slot in workable if slot.ref not in again]
         kinds = {type(slot.status) for slot in slots}
     inner = _inner_effects(spec, slots, is_shared) if Delegated in kinds else {}
-    judgements, inner = _judgements(spec, run, anew, inner)
-    effects: list[Effect] = [*judgements]
+    effects: list[Effect] = []
+    if anew or inner:  # most runs have neither
+        judgements, inner = _judgements(spec, run, anew, inner)
+        effects += judgements
     if AwaitingDecision in kinds:
         effects += _humans_to_ask(spec, run, slots)
     if len(workable) > 1:
@@ -144,8 +146,6 @@ def _judgements(
     RULE: one for each policy, and for each budget, however deep: what is said of a call may matter
     to the next, which sees what all of the run has spent until then.
     """
-    if not (anew or inner):  # most runs have neither
-        return [], inner
     deeper = chain.from_iterable(inner.values())
     if not anew and not any(isinstance(effect, Judge) for effect in deeper):
         return [], inner
