@@ -143,12 +143,12 @@ def conversation_data(messages: Iterable[ChatMessage]) -> list[Any]:
     calls: Iterator[ToolCall] = iter(())
     items: list[Any] = []
     for message in messages:
-        answer = None
-        if message.role is ChatRole.TOOL:
-            answer = _answer(message, next(calls, None))
-        else:
+        kind: type = ChatMessage
+        value: object = message
+        if message.role is not ChatRole.TOOL:
             calls = iter(message.tool_calls)
-        kind, value = (ChatMessage, message) if answer is None else (Answer, answer)
+        elif answer := _answer(message, next(calls, None)):
+            kind, value = Answer, answer  # it has the fields of that, and the call
         try:
             items.append(form_of(kind).pack(value))
         except Exception as error:  # noqa: BLE001  # as in `data_of`, which takes longer
@@ -157,14 +157,12 @@ def conversation_data(messages: Iterable[ChatMessage]) -> list[Any]:
     return items
 
 
-def _answer(message: ChatMessage, call: ToolCall | None) -> Answer | None:
-    """What is new in the message, if it answers this call and says nothing else."""
+def _answer(message: ChatMessage, call: ToolCall | None) -> ToolCallResult | None:
+    """What the message says, if it answers this call and says nothing else."""
     part = message.content[0] if len(message.content) == 1 else None
     if call is None or type(part) is not ToolCallResult or message.name is not None or message.meta:
         return None
-    if part.origin is not call and part.origin != call:
-        return None
-    return Answer(part.result, part.error, part.display)
+    return part if part.origin is call or part.origin == call else None
 
 
 def messages_from_json(data: object, *, place: str = "value") -> SharedList[ChatMessage]:
