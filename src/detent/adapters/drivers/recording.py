@@ -26,13 +26,7 @@ from detent.adapters.drivers.loading import (
     event_and_run,
     require_position,
 )
-from detent.adapters.drivers.steps import (
-    NO_STEPS,
-    Steps,
-    Wait,
-    answer,
-    at_once,
-)
+from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, answer, at_once
 from detent.adapters.system.hearing import Ear, announce, listen
 from detent.core.codec.own_values import data_of
 from detent.core.control.holds import describe_effects, place_of
@@ -169,7 +163,8 @@ class Recorder:
         for event, after in happened:
             kind = type(event)
             data = data_of(event, kind, self._spec)
-            if kind in {ModelReplied, HappenedInside} and (faults := reply_faults(event, after)):
+            has_reply = kind is ModelReplied or kind is HappenedInside
+            if has_reply and (faults := reply_faults(event, after)):
                 data["faults"] = faults
             new.append((kind.__name__, data))
             if kind is not ToolStarted:  # of a start, only one thing can come
@@ -270,9 +265,9 @@ class Recorder:
         # a new run has no claim that could be lost
         claim = self._lease.claim if self._length and self._lease is not None else None
         entries: list[Entry] = []
-        length = self._length
+        length, last = self._length, self._length + len(new) - 1
         for kind, data in new:  # made whole at once: to evolve one takes four times as long
-            listed, body = change if len(entries) == len(new) - 1 else None, MappingProxyType(data)
+            listed, body = change if length == last else None, MappingProxyType(data)
             entries.append(Entry(length, at, kind, status, body, listed, claim))
             length, claim = length + 1, None  # the first one names it
         append: Append = (run.id, entries, checkpoint)
