@@ -142,16 +142,17 @@ def conversation_data(messages: Iterable[ChatMessage]) -> list[Any]:
     """
     calls: Iterator[ToolCall] = iter(())
     items: list[Any] = []
+    write_message, write_answer = form_of(ChatMessage).pack, form_of(Answer).pack
     for message in messages:
-        kind: type = ChatMessage
-        value: object = message
-        if message.role is not ChatRole.TOOL:
+        answer = None
+        if message.role is ChatRole.TOOL:
+            answer = _answer(message, next(calls, None))
+        else:
             calls = iter(message.tool_calls)
-        elif answer := _answer(message, next(calls, None)):
-            kind, value = Answer, answer  # it has the fields of that, and the call
-        try:
-            items.append(form_of(kind).pack(value))
+        try:  # what answers has the fields of an `Answer`, and its call
+            items.append(write_message(message) if answer is None else write_answer(answer))
         except Exception as error:  # noqa: BLE001  # as in `data_of`, which takes longer
+            kind, value = (ChatMessage, message) if answer is None else (Answer, answer)
             reason = why_unstorable(value, kind, error)
             raise UnstorableError(f"message {len(items)}: {reason}") from None
     return items
