@@ -241,6 +241,8 @@ def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
         return [wording.arguments_unreadable(reason)]
     if not tool.fits(call.arguments):
         messages = faults(call.arguments, tool.spec.parameters)
-    elif not (messages := default_faults(call, tool)):
+    elif tool.has_schema_defaults:
+        messages = default_faults(call, tool)
+    else:
         return []  # nearly always
     return all_without_secrets(messages, call.arguments, tool.masked)
