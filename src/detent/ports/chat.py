@@ -158,21 +158,17 @@ def require_reply(reply: object, generator: object) -> ChatReply:
     elif reply.message.role is not ChatRole.ASSISTANT:
         got = f"a ChatReply with a message of the {reply.message.role}"
     else:
-        return _with_known_labels(reply, generator)
+        try:
+            labels_of([reply.message])
+        except ValueError as error:
+            text = f"{type(generator).__name__} gave a reply that cannot be used: {error}"
+            raise ChatGeneratorError(ModelFailure("bug", text)) from error
+        return reply
     text = (
         f"{type(generator).__name__} must answer with a ChatReply that holds the assistant's "
         f"message, such as ChatReply(ChatMessage.from_assistant(text)); it gave {got}"
     )
     raise ChatGeneratorError(ModelFailure("bug", text))
-
-
-def _with_known_labels(reply: ChatReply, generator: object) -> ChatReply:
-    try:
-        labels_of([reply.message])
-    except ValueError as error:
-        text = f"{type(generator).__name__} gave a reply that cannot be used: {error}"
-        raise ChatGeneratorError(ModelFailure("bug", text)) from error
-    return reply
 
 
 def labels_of_replies(generator: object) -> tuple[str, ...]:

@@ -329,7 +329,7 @@ def listing_after(before: Listing, entries: Sequence[Entry]) -> Listing:
 def require_claim(run_id: str, entries: Sequence[Entry], found: Claim | None) -> None:
     """Raise ClaimLostError if the entries name a claim, and another one was found, or none."""
     first = entries[0]
-    if first.claim is not None and first.claim != found:
+    if first.claim not in (found, None):
         raise ClaimLostError(run_id, first.position, first.position)
 
 

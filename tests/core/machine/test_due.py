@@ -7,7 +7,7 @@ from attrs import evolve
 from detent import ChatMessage, Confirmed, IdempotencyKey, Limits, OutputType, State, Tool, ToolCall
 from detent.approvals import Ask, judge
 from detent.core.run.approval import Decision, DecisionRecord, Modified
-from detent.core.run.attempts import call_name
+from detent.core.run.effects import call_name
 from detent.core.run.refs import AgentRef
 from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.tool import by_name

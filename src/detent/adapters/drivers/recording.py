@@ -166,7 +166,8 @@ class Recorder:
         for event, after in happened:
             kind = type(event)
             data = data_of(event, kind, self._spec)
-            if kind in {ModelReplied, HappenedInside} and (faults := reply_faults(event, after)):
+            has_reply = kind is ModelReplied or kind is HappenedInside
+            if has_reply and (faults := reply_faults(event, after)):
                 data["faults"] = faults
             new.append((kind.__name__, data))
             if kind is not ToolStarted:  # of a start, only one thing can come
@@ -266,9 +267,10 @@ class Recorder:
             change = None if listing == self._listed else listing
         # a new run has no claim that could be lost
         claim = self._lease.claim if self._length and self._lease is not None else None
-        entries, length = list[Entry](), self._length
+        entries: list[Entry] = []
+        length, last = self._length, self._length + len(new) - 1
         for kind, data in new:  # made whole at once: to evolve one takes four times as long
-            listed, body = change if len(entries) == len(new) - 1 else None, MappingProxyType(data)
+            listed, body = change if length == last else None, MappingProxyType(data)
             entries.append(Entry(length, at, kind, status, body, listed, claim))
             length, claim = length + 1, None  # the first one names it
         append: Append = (run.id, entries, checkpoint)

@@ -360,24 +360,22 @@ class Session(SharedRun[S]):
     def _settle(self) -> Steps[None]:
         """Record what has been folded in, and tell the observers; or it has not happened."""
         folded, self._unsettled = self._unsettled, []
-        changes: Changes = ()
-        if self._record is not None:
-            changes = [(event, after) for before, event, after in folded if after is not before]
+        changes: list[tuple[Event, Run[S]]] = []
         missed: Sequence[Folded[S]] = ()
+        for before, event, after in folded:
+            if after is not before:
+                changes.append((event, after))
         try:
             if changes and self._recording is not None:
                 yield from self._recording(changes)
             elif changes and self._record is not None:
                 self._record(changes)
-        except JournalConflictError:
+        except BaseException as error:
             self._undo(folded[0][0])
-            if self._missed is not None:
+            if isinstance(error, JournalConflictError) and self._missed is not None:
                 missed = yield from self._missed(self.folded, [event for _, event, _ in folded])
             if not missed:
                 raise
-        except BaseException:
-            self._undo(folded[0][0])
-            raise
         if missed:
             yield from self._rebased(folded, missed)
         elif self._observers:  # most runs have none

@@ -16,7 +16,9 @@ def labels_of(messages: Iterable[ChatMessage]) -> tuple[str, ...]:
     """
     names: list[str] = []
     for message in messages:
-        labels: Any = message.meta.get("labels", ())
+        if "labels" not in message.meta:
+            continue
+        labels: Any = message.meta["labels"]
         is_list = isinstance(labels, list | tuple | set | frozenset)
         if not is_list or not all(isinstance(label, str) and label for label in labels):
             raise ValueError(f"meta['labels'] of a message is a list of texts, got {labels!r:.80}")

@@ -9,7 +9,8 @@ from detent.core.errors import DetentError, OutputError, require_failure
 from detent.core.machine.calls import give_up
 from detent.core.machine.run_secrets import displayed, secrets_of_run
 from detent.core.machine.turns import cut_short, output_of, settle
-from detent.core.run.attempts import call_name, with_spending
+from detent.core.run.attempts import with_spending
+from detent.core.run.effects import call_name
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Exhausted, Failed, Finished
 from detent.core.run.refs import AgentRef, CallRef, Path

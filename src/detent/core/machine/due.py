@@ -12,7 +12,6 @@ from attrs import evolve
 from detent.core.chat.messages import ToolCall
 from detent.core.machine.binding import as_unjudged, unfit
 from detent.core.run.approval import Ask, Binding, Verdict
-from detent.core.run.attempts import call_name
 from detent.core.run.effects import (
     AskHuman,
     AskModel,
@@ -22,6 +21,7 @@ from detent.core.run.effects import (
     Reconcile,
     RunTool,
     WaitUntil,
+    call_name,
 )
 from detent.core.run.refs import AgentRef, CallRef
 from detent.core.run.run import (
@@ -102,23 +102,23 @@ def _call_effects(
         workable = [slot for slot in workable if slot.ref not in again]
         kinds = {type(slot.status) for slot in slots}
     inner = _inner_effects(spec, slots, is_shared) if Delegated in kinds else {}
-    judgements, inner = _judgements(spec, run, anew, inner)
-    effects: list[Effect] = [*judgements]
+    effects: list[Effect] = []
+    if anew or inner:  # most runs have neither
+        judgements, inner = _judgements(spec, run, anew, inner)
+        effects += judgements
     if AwaitingDecision in kinds:
         effects += _humans_to_ask(spec, run, slots)
     if len(workable) > 1:
         workable = _in_turn(workable, inner)
-        if is_shared or spec.limits.is_shared:
-            workable = _one_agent(spec, workable)
+        workable = _one_agent(spec, workable) if is_shared or spec.limits.is_shared else workable
     at_work = workable[: spec.limits.parallel_tool_calls]
     effects += _attempts(RunTool, (Ready, Running), spec, run, at_work)
     if Unknown in kinds:
         effects += _attempts(Reconcile, (Unknown,), spec, run, slots)
     if Running in kinds or BackingOff in kinds or AwaitingDecision in kinds:
         effects += _waits(run)
-    working = {slot.ref for slot in at_work} if inner else set[CallRef]()
-    for slot in slots if inner else ():
-        effects += _agent_effects(slot, inner.get(slot.ref, ()), is_at_work=slot.ref in working)
+    if inner:
+        effects += _agent_effects(slots, inner, {slot.ref for slot in at_work})
     return tuple(effects)
 
 
@@ -143,8 +143,6 @@ def _judgements(
     RULE: one for each policy, and for each budget, however deep: what is said of a call may matter
     to the next, which sees what all of the run has spent until then.
     """
-    if not (anew or inner):  # most runs have neither
-        return [], inner
     deeper = chain.from_iterable(inner.values())
     if not anew and not any(isinstance(effect, Judge) for effect in deeper):
         return [], inner
@@ -292,13 +290,14 @@ def _runs_a_tool(slot: Slot) -> bool:
     return isinstance(status, Running)
 
 
-def _agent_effects(slot: Slot, effects: Iterable[Effect], *, is_at_work: bool) -> Iterator[Effect]:
-    """What an agent is owed. One whose place was taken while it waited may think, not run tools."""
-    if isinstance(slot.status, Delegated):
-        agent = AgentRef(*slot.ref, slot.status.tool_name)
-        for effect in effects:
-            if is_at_work or not isinstance(effect, RunTool):
-                yield evolve(effect, path=(agent, *effect.path))
+def _agent_effects(slots: Iterable[Slot], inner: Inner, working: set[CallRef]) -> Iterator[Effect]:
+    """What agents are owed. One whose place was taken while it waited may think, not run tools."""
+    for slot in slots:
+        if isinstance(slot.status, Delegated):
+            agent = AgentRef(*slot.ref, slot.status.tool_name)
+            for effect in inner.get(slot.ref, ()):
+                if slot.ref in working or not isinstance(effect, RunTool):
+                    yield evolve(effect, path=(agent, *effect.path))
 
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:

@@ -42,27 +42,33 @@ def open_slots(
     flood = None
     if len(calls) > most:
         flood = _over_limit("tools", wording.too_many_calls(len(calls), most))
-    counts, slots = dict(run.tool_call_counts), list[Slot]()
+    counts = dict(run.tool_call_counts)
+    slots: list[Slot] = []
     for place, call in enumerate(calls):
         name, ref = call.tool_name, new_ref((turn, place))
         earlier = counts.get(name, 0)
         slot = Slot(ref, call, flood) if flood else _open_slot(spec, run, ref, call)
-        if isinstance(slot.status, Ready | AwaitingPolicy):
-            repeats = earlier - run.tool_call_counts.get(name, 0)
-            slot = _within_limits(spec, run, slot, outermost.calls_of(name) + repeats)
+        if isinstance(slot.status, (Ready, AwaitingPolicy)):
+            slot = _within_limits(spec, run, slot, outermost, earlier)
         counts[name] = earlier + 1
         slots.append(slot)
     return tuple(slots), FrozenDict(counts)
 
 
-def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, earlier: int) -> Slot:
-    """The slot of a call whose tool was called so often before, wherever in the outermost run."""
-    call, most, of_tool = slot.call, spec.limits.max_tool_calls, spec.tools[slot.call.tool_name]
+def _within_limits(
+    spec: AgentSpec[S], run: Run[S], slot: Slot, outermost: Run[Any], earlier: int
+) -> Slot:
+    """The slot, unless no call is left: of any tool, or of this one, wherever in the outermost run.
+
+    So often the run itself has called it `earlier`, in this reply as well.
+    """
+    name, most = slot.call.tool_name, spec.limits.max_tool_calls
     if most is not None and run.calls + slot.ref.place >= most:
-        return move(slot, _over_limit(call.tool_name, wording.no_calls_left("tools", most)))
-    if of_tool.max_calls is not None and earlier >= of_tool.max_calls:
-        text = wording.no_calls_left("it", of_tool.max_calls)
-        return move(slot, _over_limit(call.tool_name, text))
+        return move(slot, _over_limit(name, wording.no_calls_left("tools", most)))
+    if (most := spec.tools[name].max_calls) is not None:
+        repeats = earlier - run.tool_call_counts.get(name, 0)
+        if outermost.calls_of(name) + repeats >= most:
+            return move(slot, _over_limit(name, wording.no_calls_left("it", most)))
     return slot
 
 

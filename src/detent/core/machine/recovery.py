@@ -16,8 +16,8 @@ from detent.core.machine.questions import ask_about
 from detent.core.machine.rejections import expire_questions
 from detent.core.machine.turns import BEGUN, attempt_slot, settle, with_unread
 from detent.core.run.approval import Ask, Confirmed
-from detent.core.run.attempts import begin_anew, call_name, is_silent, may_be_known, suspend
-from detent.core.run.effects import Vouches
+from detent.core.run.attempts import begin_anew, is_silent, may_be_known, suspend
+from detent.core.run.effects import Vouches, call_name
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
 from detent.core.run.limits import is_past
 from detent.core.run.run import (

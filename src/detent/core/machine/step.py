@@ -227,8 +227,9 @@ def _on_model_replied(
         return run
     # RULE: what a reply brings along, by a search at the provider, counts for its calls as well.
     # And tools of a server may have come while the run was at work.
-    if labels := (*spec.description_labels, *labels_of([event.reply.message])):
-        run = with_labels(run, labels)
+    labels = labels_of([event.reply.message])
+    if labels or spec.description_labels:
+        run = with_labels(run, (*spec.description_labels, *labels))
     reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:

@@ -12,6 +12,7 @@ from detent.core.chat.messages import (
     ChatMessage,
     ResultPart,
     TextContent,
+    ToolCall,
     ToolCallResult,
     tool_message,
     with_calls,
@@ -220,13 +221,20 @@ def fold_turn(
     spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]
 ) -> tuple[S, list[Slot]]:
     """The state with a turn in it, its messages too, and the slots as they were merged."""
-    state, new = run.state, [*slots]
-    for place, slot in enumerate(slots):
-        if isinstance(status := slot.status, Succeeded) and status.result.writes:
-            state, new[place] = _merge(spec, run, state, slot, status.result)
-    answers = [tool_message(result) for slot in new if (result := answer(slot)) is not None]
-    message = with_calls(reply.message, [slot.call for slot in new])  # as made, or modified
-    return with_messages(state, [message, *answers]), new
+    state = run.state
+    new: list[Slot] = []
+    calls: list[ToolCall] = []
+    answers: list[ChatMessage] = []
+    for slot in slots:  # in one loop, as each turn pays for it
+        merged, status = slot, slot.status
+        if isinstance(status, Succeeded) and status.result.writes:
+            state, merged = _merge(spec, run, state, slot, status.result)
+        new.append(merged)
+        calls.append(slot.call)  # as made, or modified
+        result = answer(merged)
+        assert result is not None  # noqa: S101 - a turn is folded when each call has its answer
+        answers.append(tool_message(result))
+    return with_messages(state, [with_calls(reply.message, calls), *answers]), new
 
 
 def answer(slot: Slot) -> ToolCallResult | None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from attrs import evolve
 
-from detent.core.run.effects import CallName
 from detent.core.run.run import (
     THINKING,
     AwaitingDecision,
@@ -31,11 +29,6 @@ from detent.core.run.totals import NOTHING, Amounts, largest, once
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.values.frozen import FrozenDict
-
-
-def call_name(run: Run[Any], slot: Slot) -> CallName:
-    """What a call of a run is called in the world."""
-    return CallName(run.id, run.nonce, slot.ref, run.decisions, slot.key)
 
 
 def has_been_tried(slot: Slot) -> bool:

@@ -27,7 +27,7 @@ from detent.core.run.approval import (
 )
 from detent.core.run.events import HumanDecided, ModelReplied, ToolReturned
 from detent.core.run.refs import AgentRef, CallRef, Path
-from detent.core.run.run import Run
+from detent.core.run.run import Run, Slot
 from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
 from detent.core.tools.masking import secret_parameters
@@ -111,9 +111,10 @@ class AskModel:
         See `secret_parameters`.
         """
         tools = (*self.known, *self.tools)
-        if not any(tool.masked for tool in tools):  # most have none: it is asked in each turn
-            return {}
-        return secret_parameters({tool.name: tool.masked for tool in tools})
+        for tool in tools:  # most have none, and it is asked in each turn: a generator would cost
+            if tool.masked:
+                return secret_parameters({tool.name: tool.masked for tool in tools})
+        return {}
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""
@@ -150,6 +151,11 @@ class CallName:
         changes = sum(1 for past in own if isinstance(past.decision, Modified))
         digest = hash_of(self.nonce, changes)
         return IdempotencyKey(f"{self.run_id}/{self.ref.turn}/{self.ref.place}/{digest[:32]}")
+
+
+def call_name(run: Run[Any], slot: Slot) -> CallName:
+    """What a call of a run is called in the world."""
+    return CallName(run.id, run.nonce, slot.ref, run.decisions, slot.key)
 
 
 @fast_init

@@ -189,11 +189,9 @@ class Slot:
 
 def move(slot: Slot, status: Status) -> Slot:
     """The slot with another status. An agent that waits goes with a call that has its answer."""
-    waits = slot.suspended
-    if waits is not None and type(status) not in OPEN:
-        waits = None
-    more = slot.spends, slot.was_begun, waits, slot.crashes, slot.key
-    return Slot(slot.ref, slot.call, status, slot.clearance, *more)
+    ref, call, spends, begun = slot.ref, slot.call, slot.spends, slot.was_begun
+    waits = slot.suspended if type(status) in OPEN else None
+    return Slot(ref, call, status, slot.clearance, spends, begun, waits, slot.crashes, slot.key)
 
 
 def agent_at(slot: Slot) -> Delegated | None:

@@ -142,29 +142,28 @@ def conversation_data(messages: Iterable[ChatMessage]) -> list[Any]:
     """
     calls: Iterator[ToolCall] = iter(())
     items: list[Any] = []
+    write_message, write_answer = form_of(ChatMessage).pack, form_of(Answer).pack
     for message in messages:
         answer = None
         if message.role is ChatRole.TOOL:
             answer = _answer(message, next(calls, None))
         else:
             calls = iter(message.tool_calls)
-        kind, value = (ChatMessage, message) if answer is None else (Answer, answer)
-        try:
-            items.append(form_of(kind).pack(value))
+        try:  # what answers has the fields of an `Answer`, and its call
+            items.append(write_message(message) if answer is None else write_answer(answer))
         except Exception as error:  # noqa: BLE001  # as in `data_of`, which takes longer
+            kind, value = (ChatMessage, message) if answer is None else (Answer, answer)
             reason = why_unstorable(value, kind, error)
             raise UnstorableError(f"message {len(items)}: {reason}") from None
     return items
 
 
-def _answer(message: ChatMessage, call: ToolCall | None) -> Answer | None:
-    """What is new in the message, if it answers this call and says nothing else."""
+def _answer(message: ChatMessage, call: ToolCall | None) -> ToolCallResult | None:
+    """What the message says, if it answers this call and says nothing else."""
     part = message.content[0] if len(message.content) == 1 else None
     if call is None or type(part) is not ToolCallResult or message.name is not None or message.meta:
         return None
-    if part.origin is not call and part.origin != call:
-        return None
-    return Answer(part.result, part.error, part.display)
+    return part if part.origin is call or part.origin == call else None
 
 
 def messages_from_json(data: object, *, place: str = "value") -> SharedList[ChatMessage]:

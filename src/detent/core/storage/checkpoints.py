@@ -44,12 +44,11 @@ def checkpoint_data(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
         UnstorableError: a value in the run cannot be written as JSON.
     """
     lists = lists_in(run.state)
-    lengths = {
-        name: len(items) - len(items.beyond(known.lists[name]))
+    shared = {
+        name: count
         for name, items in lists.items()
-        if name in known.lists
+        if name in known.lists and (count := items.shared_with(known.lists[name]))
     }
-    shared = {name: count for name, count in lengths.items() if count}
     state = state_to_json(run.state, known.lists)
     rest = {**state, "data": {key: state["data"][key] for key in state["data"] if key not in lists}}
     start = start_data(spec, evolve(run, state=spec.state))

@@ -145,8 +145,8 @@ def status_of(run: Run[Any]) -> str:
     still = False
     for slot in run.phase.slots if isinstance(run.phase, Acting) else ():
         status = slot.status
-        if isinstance(status, AwaitingDecision) or (
-            isinstance(status, Delegated) and status_of(status.run) == "waiting"
+        if type(status) is AwaitingDecision or (
+            type(status) is Delegated and status_of(status.run) == "waiting"
         ):
             still = True
         elif type(status) in OPEN:
@@ -179,7 +179,7 @@ def reply_faults(event: Event, run: Run[Any]) -> list[Json]:
         agents = (agent_at(slot) for slot in run.slots if slot.ref == event.ref)
         return [fault for at in agents if at for fault in reply_faults(event.event, at.run)]
     slots = run.slots
-    if slots and OPEN.issuperset([type(slot.status) for slot in slots]):
+    if slots and not any(map(is_settled, slots)):
         return []  # nearly always, and quickly seen
     if not isinstance(event, ModelReplied) or not event.reply.message.tool_calls:
         return []

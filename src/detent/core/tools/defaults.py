@@ -38,8 +38,6 @@ def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
 
 def default_faults(call: ToolCall, tool: Tool) -> list[str]:
     """A sentence where nobody can say what a call would run with, or where that is too much."""
-    if not tool.has_schema_defaults:
-        return []
     filled = tool.filling.filled(call.arguments)
     if filled.is_too_much:
         return [wording.too_much_filled_in(tool.name, tool.filling.most)]

@@ -239,8 +239,10 @@ def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
         # RULE: where a secret begins and ends in what cannot be read, nobody knows
         reason = "it is not shown, as some are secret" if tool.masked else call.unreadable
         return [wording.arguments_unreadable(reason)]
-    if tool.fits(call.arguments):
+    if not tool.fits(call.arguments):
+        messages = faults(call.arguments, tool.spec.parameters)
+    elif tool.has_schema_defaults:
         messages = default_faults(call, tool)
     else:
-        messages = faults(call.arguments, tool.spec.parameters)
+        return []  # nearly always
     return all_without_secrets(messages, call.arguments, tool.masked)

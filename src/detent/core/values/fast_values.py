@@ -61,8 +61,8 @@ def fast_evolve(kind: type[Any]) -> Callable[..., Any]:
         "evolve(value, **changes)",
         "new = TWIN()",
         *(f"new.{name} = value.{name}" for name in every),
-        "for name in changes:",  # a name that it has not is an AttributeError
-        "    setattr(new, name, changes[name])",
+        "for name, item in changes.items():",  # a name that it has not is an AttributeError
+        "    setattr(new, name, item)",
         "new.__class__ = KIND",
         "return new",
         names={"KIND": kind, "TWIN": _twin(kind)},

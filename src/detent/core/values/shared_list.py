@@ -62,12 +62,27 @@ class SharedList(Sequence[Item_co]):
         own = islice(self._buffer.items, self._own)
         return own if self._before is None else chain(self._before.held(), own)
 
+    def shared_with(self, earlier: SharedList[Any]) -> int:
+        """How many leading items of two logs are the same, whichever buffers they are in.
+
+        A buffer in common saves looking at them.
+        """
+        ends = {part._buffer: part._length for part in _parts(earlier)}
+        common = (min(at._length, ends[at._buffer]) for at in _parts(self) if at._buffer in ends)
+        length = next(common, 0)
+        if length == min(len(self), len(earlier)):
+            return length
+        pairs = zip(_items_from(self, length), _items_from(earlier, length), strict=False)
+        # `is`, not `==`: what is equal may be of another type, and to compare costs what to write
+        # does
+        return length + sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+
     def beyond(self, earlier: SharedList[Any]) -> list[object]:
         """The items behind those that this log shares with `earlier`: all that can be new in it.
 
         They are for looking only: guarded ones are not copied.
         """
-        new = _items_from(self, _shared_length(self, earlier))
+        new = _items_from(self, self.shared_with(earlier))
         return list(map(peek, new)) if self._guarded else new
 
     @overload
@@ -217,21 +232,6 @@ def _items_from(log: SharedList[Any], start: int) -> list[object]:
     if start < log._start:
         return list(islice(log.held(), start, None))
     return log._buffer.items[start - log._start : log._own]
-
-
-def _shared_length(log: SharedList[Any], other: SharedList[Any]) -> int:
-    """How many leading items of two logs are the same, whichever buffers they are in.
-
-    A buffer in common saves looking at them.
-    """
-    ends = {part._buffer: part._length for part in _parts(other)}
-    common = (min(part._length, ends[part._buffer]) for part in _parts(log) if part._buffer in ends)
-    length = next(common, 0)
-    if length == min(len(log), len(other)):
-        return length
-    pairs = zip(_items_from(log, length), _items_from(other, length), strict=False)
-    # `is`, not `==`: what is equal may be of another type, and to compare costs what to write does
-    return length + sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
 
 
 def _parts(log: SharedList[Any] | None) -> Iterator[SharedList[Any]]:
