@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from detent.adapters.hosts.engines.host import (
     EngineUnavailableError,
     Leg,
 )
+from detent.adapters.hosts.engines.restate_registration import Registration
 from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
 
     from detent.adapters.hosts.engines.restate_service import Serving
 
-LEGS = "/detent/leg/send"
+SERVICE = "detent"
+"""What the service is called."""
+LEGS = f"/{SERVICE}/leg/send"
 """Where the ingress takes a call that nobody waits for."""
-
+LOOK_S = 1.0
+"""How long an answer of the engine waits for what came of a look at the registration."""
 HEALTH = "/restate/health"
 """Where the ingress says that it takes calls."""
 
@@ -74,6 +79,8 @@ class RestateHost(EngineHost):
         self._identity_keys = identity_keys
         self._client: AsyncClient | None = None
         self._serving: Serving | None = None
+        self._registration: Registration | None = None
+        self._mark = ""  # what the names of wakes end with
 
     async def _connect(self, leg: Leg | None) -> None:
         try:
@@ -93,30 +100,25 @@ class RestateHost(EngineHost):
             async with places:
                 await self._driving.leg_and_wake(run_id)
 
-        app = await asyncio.to_thread(app_of, placed, self._identity_keys)
+        app = await asyncio.to_thread(app_of, SERVICE, placed, self._identity_keys)
         self._serving = Serving(app, self._listen, self._drain_s)
+        self._registration = Registration(
+            self._client, self._admin, SERVICE, self._address, self._told_anew
+        )
         try:
-            await self._register()
+            await self._registration.register()
         except EngineUnavailableError:
             await self._disconnect()  # nothing listens behind a host that is not open
             raise
 
-    async def _register(self) -> None:
-        """Tell Restate where this worker is."""
-        assert self._client is not None  # noqa: S101 - it is open
-        import httpx
+    def _told_anew(self) -> None:
+        """Hand what is owed to Restate anew.
 
-        deployment = {"uri": self._address, "force": True, "use_http_11": True}
-        try:
-            for pause_s in (0.05, 0.1, 0.2, 0.4, 0.8, 1.6):
-                response = await self._client.post(f"{self._admin}/deployments", json=deployment)
-                if response.is_success:
-                    return
-                await asyncio.sleep(pause_s)  # the worker may not listen yet
-            response.raise_for_status()
-        except httpx.HTTPError as error:
-            place = httpx.URL(self._admin).netloc.decode()
-            raise EngineUnavailableError("Restate", f" at {place}", error) from error
+        RULE: what it was told before it may have, and not go on with for a while, as it has tried
+        in vain. A wake of the same name were the same one to it.
+        """
+        self._mark = f"@{self._clock.now():.3f}"
+        self._driving.looks.hurry()
 
     async def _wake(self, wake: Wake) -> None:
         assert self._client is not None  # noqa: S101 - it is open
@@ -125,16 +127,33 @@ class RestateHost(EngineHost):
             f"{self._ingress}{LEGS}",
             params={"delay": f"{int(pause_s * 1000)}ms"} if pause_s else {},
             # RULE: an id may have any character; a header has those of ASCII, and no space first
-            headers={"idempotency-key": quote(wake.name, safe="")},
+            headers={"idempotency-key": quote(wake.name + self._mark, safe="")},
             json=wake.run_id,
         )
+        if response.status_code == HTTPStatus.NOT_FOUND and self._registration is not None:
+            self._registration.look()
         response.raise_for_status()
 
-    async def _answer(self) -> None:
+    async def _answer(self) -> str | None:
+        """Say that the service is not known, where it is not.
+
+        RULE: the ingress is asked, as it takes the calls: a call by another method than POST is
+        one that it does not take, of a service that it knows.
+        """
         assert self._client is not None  # noqa: S101 - it is open
         (await self._client.get(f"{self._ingress}{HEALTH}")).raise_for_status()
+        if self._registration is not None:
+            await asyncio.wait([self._registration.look()], timeout=LOOK_S)
+        asked = await self._client.put(f"{self._ingress}{LEGS}")
+        return (
+            f"it knows no service {SERVICE!r}"
+            if asked.status_code == HTTPStatus.NOT_FOUND
+            else None
+        )
 
     async def _disconnect(self) -> None:
+        if self._registration is not None:
+            await self._registration.end()
         if self._serving is not None:
             await self._serving.end()
         if self._client is not None:
