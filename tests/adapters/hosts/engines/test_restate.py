@@ -13,11 +13,24 @@ import pytest
 
 from detent import SQLiteJournal
 from detent.adapters.hosts.engines.host import EngineHost
+from detent.hosts import RestateHost
 from detent.testing import host_agents
+from tests.adapters.hosts.engines.crashes import (
+    PAYMENTS,
+    begun,
+    is_done,
+    paid_in,
+    silent_in,
+    stands,
+    until,
+    working,
+)
 from tests.adapters.hosts.engines.sites import Site, site_of
 from tests.adapters.hosts.engines.worker import host_on
 
 PATIENCE_S = 30.0
+ELSEWHERE = {"Restate": "it calls another address than this worker's"}
+FOREIGN = {"Restate": "it calls for runs that are not in this journal"}
 FORGOTTEN = {"Restate": "it knows no service 'detent'"}
 
 
@@ -96,3 +109,83 @@ def test_a_health_says_that_the_server_knows_of_no_worker(
 
     asyncio.run(play())
     assert sum("no run goes on: it knows no service" in text for text in caplog.messages) == 1
+
+
+def test_deployments_of_two_names_share_a_server(site: Site) -> None:
+    """Each with a journal of its own; neither is called for the other's runs."""
+
+    async def play() -> None:
+        async with host_at(site, "one.db", name="one") as one:
+            async with host_at(site, "two.db", name="two") as two:
+                assert await said(one, "a") == await said(two, "a")
+                await shows(one, {})
+                await shows(two, {})
+            await said(one, "b")
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    "name", ["", "9", "a b", "a/b", "-a", "restate", "Restates", "openapi", "ä", "a\n"]
+)
+def test_a_name_that_restate_does_not_take_is_refused(name: str, tmp_path: Path) -> None:
+    """Before anything is told of it."""
+    with pytest.raises(ValueError, match="'name' is what a service of Restate can be called"):
+        RestateHost(host_agents(), SQLiteJournal(tmp_path / "runs.db"), name=name)
+
+
+def test_a_worker_takes_the_calls_back_when_the_later_one_has_ended(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All calls go to the address that was told last, and a worker that lives sees so."""
+
+    async def play() -> None:
+        async with host_at(site) as first:
+            async with host_at(site) as later:
+                await shows(first, ELSEWHERE)
+                await shows(later, {})
+                await said(first, "a")
+            await said(first, "b")
+            await shows(first, {})
+
+    asyncio.run(play())
+    assert sum("no run goes on here" in text for text in caplog.messages) == 1
+
+
+def test_deployments_of_one_name_are_found_out(site: Site) -> None:
+    """Each by what it sees: that it is not called, or that it is for runs that it has not got."""
+
+    async def play() -> None:
+        async with host_at(site, "one.db") as one, host_at(site, "two.db") as two:
+            await one.start("echo", "hi", run_id="a")
+            await shows(one, ELSEWHERE)
+            await shows(two, FOREIGN)
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_runs_behind_an_address_that_is_gone_go_on_elsewhere(
+    is_killed: bool,  # noqa: FBT001 - the case
+    site: Site,
+) -> None:
+    """They are at work when their worker dies; or are called for and nobody ever answers.
+
+    Restate waits for the answer, or tries again: the worker that lives is handed the runs anew.
+    """
+    folder, rule, ready = site.folder, "look up", site.folder / "ready"
+    with working(site, folder, rule):
+        until(ready.exists, folder)
+        ready.unlink()
+        with working(site, folder, rule, is_wired=not is_killed) as later:
+            until(ready.exists, folder)
+            if not is_killed:
+                site.network.cut(is_silent=True)
+            asyncio.run(begun(site, folder, rule))
+            if is_killed:
+                until(lambda: len(paid_in(folder)) >= 2, folder)
+                later.kill()
+            until(is_done(site), folder, lambda: stands(site))
+
+    paid = paid_in(folder)
+    assert (len(paid), len({*paid}), silent_in(folder)) == (PAYMENTS, PAYMENTS, 0)

@@ -6,10 +6,13 @@ Source: https://docs.restate.dev/develop/python and https://docs.restate.dev/inv
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote
+
+from attrs import evolve
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.engines.driving import Wake
@@ -20,6 +23,8 @@ from detent.adapters.hosts.engines.host import (
     Leg,
 )
 from detent.adapters.hosts.engines.restate_registration import Registration
+from detent.adapters.hosts.faults import Strangers
+from detent.adapters.hosts.stored import HostHealth
 from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 
@@ -29,9 +34,13 @@ if TYPE_CHECKING:
     from detent.adapters.hosts.engines.restate_service import Serving
 
 SERVICE = "detent"
-"""What the service is called."""
-LEGS = f"/{SERVICE}/leg/send"
-"""Where the ingress takes a call that nobody waits for."""
+"""What the service is called, unless it is said."""
+NAME = re.compile(
+    r"(?!(?i:restate|openapi\Z))([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9._-]*"  # these two are its own
+)
+"""What Restate takes as the name of a service."""
+ELSEWHERE = "it calls another address than this worker's"
+FOREIGN = "it calls for runs that are not in this journal"
 LOOK_S = 1.0
 """How long an answer of the engine waits for what came of a look at the registration."""
 HEALTH = "/restate/health"
@@ -42,7 +51,7 @@ class RestateHost(EngineHost):
     """Runs whose legs are calls of a service of Restate: ``async with RestateHost(…)``.
 
     A worker listens, and says to Restate where. Several workers stand behind one address, as
-    Restate wants it of every service.
+    Restate wants it of every service: it calls the one that it was told last.
 
     Args:
         agents: by the names that runs are started with; the same in each process.
@@ -51,12 +60,14 @@ class RestateHost(EngineHost):
         admin: where Restate is told of services.
         listen: where a worker listens: ``HOST:PORT``.
         address: where Restate finds it, if that is another place.
+        name: what the service is called in Restate. Deployments that share a server, each with a
+            journal of its own, are told apart by it; all processes of one say the same.
         identity_keys: the public keys of the Restate that may call; () is whoever reaches it.
         options: see `EngineOptions`.
 
     Raises:
         ImportError: restate-sdk is not installed: ``pip install 'detent[restate]'``.
-        ValueError: the journal has no claims, or there is no agent.
+        ValueError: the journal has no claims, there is no agent, or Restate takes no such `name`.
     """
 
     engine_name = "Restate"
@@ -70,10 +81,18 @@ class RestateHost(EngineHost):
         admin: str = "http://127.0.0.1:9070",
         listen: str = "127.0.0.1:9080",
         address: str | None = None,
+        name: str = SERVICE,
         identity_keys: Sequence[str] = (),
         **options: Unpack[EngineOptions],
     ) -> None:
         super().__init__(agents, journal, **options)
+        if NAME.fullmatch(name) is None:
+            raise ValueError(
+                "'name' is what a service of Restate can be called: letters, digits, '.', '_' and "
+                "'-', a letter first, and nothing that begins with 'restate'; "
+                f"got {name!r:.80}"
+            )
+        self._name, self._legs_url = name, f"{ingress}/{name}/leg/send"
         self._ingress, self._admin, self._listen = ingress, admin, listen
         self._address = address or f"http://{listen}"
         self._identity_keys = identity_keys
@@ -81,6 +100,7 @@ class RestateHost(EngineHost):
         self._serving: Serving | None = None
         self._registration: Registration | None = None
         self._mark = ""  # what the names of wakes end with
+        self._strangers = Strangers(self._clock)
 
     async def _connect(self, leg: Leg | None) -> None:
         try:
@@ -99,11 +119,13 @@ class RestateHost(EngineHost):
         async def placed(run_id: str) -> None:
             async with places:
                 await self._driving.leg_and_wake(run_id)
+                if await self._reading.listed(run_id) is None:
+                    self._strangers.note(run_id)
 
-        app = await asyncio.to_thread(app_of, SERVICE, placed, self._identity_keys)
+        app = await asyncio.to_thread(app_of, self._name, placed, self._identity_keys)
         self._serving = Serving(app, self._listen, self._drain_s)
         self._registration = Registration(
-            self._client, self._admin, SERVICE, self._address, self._told_anew
+            self._client, self._admin, self._name, self._address, self._told_anew
         )
         try:
             await self._registration.register()
@@ -124,7 +146,7 @@ class RestateHost(EngineHost):
         assert self._client is not None  # noqa: S101 - it is open
         pause_s = 0.0 if wake.at is None else max(0.0, wake.at - self._clock.now())
         response = await self._client.post(
-            f"{self._ingress}{LEGS}",
+            self._legs_url,
             params={"delay": f"{int(pause_s * 1000)}ms"} if pause_s else {},
             # RULE: an id may have any character; a header has those of ASCII, and no space first
             headers={"idempotency-key": quote(wake.name + self._mark, safe="")},
@@ -144,12 +166,21 @@ class RestateHost(EngineHost):
         (await self._client.get(f"{self._ingress}{HEALTH}")).raise_for_status()
         if self._registration is not None:
             await asyncio.wait([self._registration.look()], timeout=LOOK_S)
-        asked = await self._client.put(f"{self._ingress}{LEGS}")
+        asked = await self._client.put(self._legs_url)
         return (
-            f"it knows no service {SERVICE!r}"
+            f"it knows no service {self._name!r}"
             if asked.status_code == HTTPStatus.NOT_FOUND
             else None
         )
+
+    def health(self) -> HostHealth:
+        """How it is. That Restate calls somebody else, or for others, is among the faults."""
+        health = super().health()
+        is_elsewhere = self._registration is not None and self._registration.is_elsewhere
+        if not (is_elsewhere or self._strangers.are_here):
+            return health
+        fault = {self.engine_name: ELSEWHERE if is_elsewhere else FOREIGN}
+        return evolve(health, faults={**fault, **health.faults})
 
     async def _disconnect(self) -> None:
         if self._registration is not None:
