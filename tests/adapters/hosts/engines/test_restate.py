@@ -25,6 +25,7 @@ from tests.adapters.hosts.engines.crashes import (
     until,
     working,
 )
+from tests.adapters.hosts.engines.servers import free_ports
 from tests.adapters.hosts.engines.sites import Site, site_of
 from tests.adapters.hosts.engines.worker import host_on
 
@@ -41,12 +42,14 @@ def site(tmp_path: Path) -> Generator[Site]:
         yield site
 
 
-def host_at(site: Site, store: str = "runs.db", **options: Any) -> EngineHost:
+def host_at(site: Site, store: str = "runs.db", **options: Any) -> RestateHost:
     """A host that looks often."""
     journal, agents = SQLiteJournal(site.folder / store), {"echo": host_agents()["echo"]}
     works = options.get("works", True)
     given = {**site.told(works=works), "look_s": 0.2, "drain_s": 1, **options}
-    return host_on(given, agents, journal)
+    host = host_on(given, agents, journal)
+    assert isinstance(host, RestateHost)
+    return host
 
 
 async def said(host: EngineHost, run_id: str) -> str | None:
@@ -150,6 +153,26 @@ def test_a_worker_takes_the_calls_back_when_the_later_one_has_ended(
 
     asyncio.run(play())
     assert sum("no run goes on here" in text for text in caplog.messages) == 1
+
+
+def test_workers_behind_one_address_are_none_elsewhere(site: Site) -> None:
+    """Whichever of them has told it, and however that spells it."""
+
+    async def play() -> None:
+        (port,) = free_ports(1)
+        own = {"listen": f"127.0.0.1:{port}", "address": f"http://127.0.0.1:{port}"}
+        async with (
+            host_at(site, **own) as first,
+            host_at(site, address=f"http://127.0.0.1:{port}/") as later,
+        ):
+            assert later._registration is not None
+            await said(later, "a")
+            await later._registration.look()
+            assert first._registration is not None
+            await first._registration.look()
+            assert (first.health().faults, later.health().faults) == ({}, {})
+
+    asyncio.run(play())
 
 
 def test_deployments_of_one_name_are_found_out(site: Site) -> None:

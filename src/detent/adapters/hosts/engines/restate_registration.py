@@ -75,13 +75,13 @@ class Registration:
         import httpx
 
         try:
+            response = await self._tell(self._address)
             for pause_s in LISTENING_S:
-                response = await self._tell(self._address)
                 if response.is_success:
-                    self._id = str(response.json()["id"])
-                    return
+                    break
                 await asyncio.sleep(pause_s)
-            response.raise_for_status()
+                response = await self._tell(self._address)
+            self._id = str(response.raise_for_status().json()["id"])
         except httpx.HTTPError as error:
             place = httpx.URL(self._admin).netloc.decode()
             raise EngineUnavailableError("Restate", f" at {place}", error) from error
