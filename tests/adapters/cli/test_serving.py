@@ -299,6 +299,10 @@ def test_it_takes_runs_from_an_engine(mode: list[str], folder: Path) -> None:
             ["--engine", "restate", "--engine-option", "mode=effects"],
             "it drives runs by legs alone: leave mode out, or take dbos or temporal for effects",
         ),
+        (
+            ["--engine", "restate", "--engine-option", "queue=x"],
+            "restate takes ingress=…, admin=…, listen=…, address=…, name=…",
+        ),
         (["--engine-option", "url=x"], "--engine-option is for --engine"),
         (["--engine", "cron"], "'cron' is not one of 'dbos', 'restate', 'temporal'"),
     ],

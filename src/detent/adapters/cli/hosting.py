@@ -20,7 +20,7 @@ from detent.ports.journal import Journal
 ENGINES: Mapping[str, tuple[str, ...]] = {
     "dbos": ("url", "name", "queue", "mode"),
     "temporal": ("client", "queue", "mode"),
-    "restate": ("ingress", "admin", "listen", "address"),
+    "restate": ("ingress", "admin", "listen", "address", "name"),
 }
 """What each engine can be told."""
 

@@ -84,8 +84,8 @@ def _no_port(context: click.Context, option: click.Parameter, typed: str | None)
     "engine_options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Where the engine is: url=… of dbos, client=HOST:PORT of temporal, ingress=…, admin=… and "
-    "listen=… of restate. Of dbos and temporal also mode=effects, in place of legs.",
+    help="Where the engine is: url=… of dbos, client=HOST:PORT of temporal, ingress=…, admin=…, "
+    "listen=… and name=… of restate. Of dbos and temporal also mode=effects, in place of legs.",
 )
 @click.option(
     "--web",

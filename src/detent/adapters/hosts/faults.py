@@ -23,6 +23,8 @@ PART = 20
 """How many of the runs that wait one look reads at most: each is made again of its entries."""
 AGAIN_S = 60.0
 """After how long those that could not be read are tried again."""
+STRANGE_S = 180.0
+"""How long it counts that a run was called for which is not here: its host repeats each minute."""
 KEPT = 1000
 """Of so many runs it is kept what is the matter with them."""
 
@@ -76,6 +78,40 @@ class Faults:
     def texts(self) -> dict[str, str]:
         """By run, the name of an error."""
         return {run_id: fault.text for run_id, fault in self._faults.copy().items()}
+
+
+class Strangers:
+    """Runs that an engine calls for, and that the store has not: those of another deployment.
+
+    RULE: a call that comes late, for a run that has been deleted meanwhile, is nobody's mistake.
+    Who has a run to go on has it called for again and again, so that the second call tells.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._seen = set[str]()
+        self._until = float("-inf")
+
+    @property
+    def are_here(self) -> bool:
+        """Whether there were any lately."""
+        return self._clock.now() < self._until
+
+    def note(self, run_id: str) -> None:
+        """One was called for. The log says so once while they come."""
+        if run_id in self._seen:
+            if not self.are_here:
+                LOGGER.warning(
+                    "run %s is called for, and is not in this journal: another deployment has the "
+                    "same name in the engine. Give each one of its own",
+                    run_id,
+                    extra={"run_id": run_id},
+                )
+            self._until = self._clock.now() + STRANGE_S
+        elif len(self._seen) < KEPT:
+            self._seen.add(run_id)
+        else:
+            self._seen = {run_id}
 
 
 class UnreadableRuns:

@@ -67,7 +67,8 @@ class HostHealth:
         faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
             is of one that this release of its agent cannot follow, whether it goes on or waits.
             And by the name of its engine ("DBOS", "Temporal", "Restate") an
-            ``EngineUnavailableError``, while that does not answer: no run goes on then.
+            ``EngineUnavailableError``, while that does not answer: no run goes on then. Of Restate
+            it may be a sentence: why it does answer, and runs do not go on here.
     """
 
     is_ready: bool

@@ -170,8 +170,11 @@ class EngineHost(StoredHost):
         """Have the engine give a run to a worker."""
 
     @abstractmethod
-    async def _answer(self) -> None:
-        """Have the engine answer, and nothing else. Raises where it does not."""
+    async def _answer(self) -> str | None:
+        """Have the engine answer. Raises where it does not.
+
+        Where it answers, and cannot have any run go on, this says why not.
+        """
 
     @abstractmethod
     async def _disconnect(self) -> None:

@@ -1,4 +1,4 @@
-"""Reach: whether an engine answers, which is asked every so often while a host is open."""
+"""Reach: whether an engine has runs go on, which is asked every so often while a host is open."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from detent.adapters.telemetry.logs import LOGGER
 
 
 class Reach:
-    """Knows whether an engine answers. It says so to the log when that changes.
+    """Knows whether an engine has runs go on. It says so to the log when that changes.
 
     RULE: a run that is not given to any worker fails nowhere: where nobody asks, an engine that is
     away looks like one that has nothing to do.
 
     Args:
         engine: what people call it.
-        ask: has it answer; raises what it likes where it does not.
+        ask: has it answer; raises what it likes where it does not. Where it answers, and no run
+            can go on, this says why not.
         pause_s: how far apart it is asked, in seconds.
-        fault: the name of the error that `texts` gives.
+        fault: the name of the error that `texts` gives while it does not answer.
     """
 
     def __init__(
-        self, engine: str, ask: Callable[[], Awaitable[object]], pause_s: float, fault: str
+        self, engine: str, ask: Callable[[], Awaitable[str | None]], pause_s: float, fault: str
     ) -> None:
         self._engine, self._ask, self._pause_s, self._fault = engine, ask, pause_s, fault
-        self._asking: asyncio.Future[object] | None = None
-        self._is_away = False
+        self._asking: asyncio.Future[str | None] | None = None
+        self._text: str | None = None
 
     @property
     def is_away(self) -> bool:
-        """Whether it did not answer lately."""
-        return self._is_away
+        """Whether no run could go on lately."""
+        return self._text is not None
 
     def texts(self) -> dict[str, str]:
-        """By the name of the engine, the name of an error, while it does not answer."""
-        return {self._engine: self._fault} if self._is_away else {}
+        """By the name of the engine, why no run goes on, while none does."""
+        return {} if self._text is None else {self._engine: self._text}
 
     async def for_ever(self) -> None:
         """Ask again and again, until it is cancelled."""
@@ -56,18 +57,23 @@ class Reach:
             self._asking.add_done_callback(_heard)
         await asyncio.wait([self._asking], timeout=TELL_S)
         if not self._asking.done():
-            self._note(TimeoutError.__name__)
-            return
-        error = self._asking.exception()
-        self._note(None if error is None else type(error).__name__)
+            self._note(self._fault, TimeoutError.__name__)
+        elif (error := self._asking.exception()) is not None:
+            self._note(self._fault, type(error).__name__)
+        else:
+            self._note(self._asking.result())
 
-    def _note(self, error: str | None) -> None:
-        was_away, self._is_away = self._is_away, error is not None
-        if error is not None and not was_away:
-            text = "%s does not answer, and its runs go on only once it does: %s"
-            LOGGER.warning(text, self._engine, error)
-        elif error is None and was_away:
-            LOGGER.warning("%s answers again", self._engine)
+    def _note(self, text: str | None, error: str = "") -> None:
+        before, self._text = self._text, text
+        if text == before:
+            return
+        if text is None:
+            LOGGER.warning("%s answers again, and runs go on", self._engine)
+        elif error:
+            said = "%s does not answer, and its runs go on only once it does: %s"
+            LOGGER.warning(said, self._engine, error)
+        else:
+            LOGGER.warning("%s answers, and no run goes on: %s", self._engine, text)
 
     async def end(self, asking: asyncio.Task[None]) -> None:
         """Ask no more, by the task that does so."""
@@ -78,7 +84,7 @@ class Reach:
             await asking
 
 
-def _heard(asked: asyncio.Future[object]) -> None:
+def _heard(asked: asyncio.Future[str | None]) -> None:
     """Take in what came of a question, of which nobody may hear any more."""
     if not asked.cancelled():
         asked.exception()

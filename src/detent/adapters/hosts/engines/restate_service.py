@@ -12,18 +12,20 @@ import restate
 import uvicorn
 
 ASGI: TypeAlias = Callable[..., Awaitable[object]]
-SERVICE, HANDLER = "detent", "leg"
+HANDLER = "leg"
 LEG_MAX = timedelta(days=365)
 """How long Restate lets a leg be silent. One whose worker has died is not silent: it is gone."""
 
 
-def app_of(leg: Callable[[str], Awaitable[object]], identity_keys: Sequence[str]) -> object:
+def app_of(
+    service_name: str, leg: Callable[[str], Awaitable[object]], identity_keys: Sequence[str]
+) -> object:
     """An ASGI app in which Restate calls legs. It is made in a thread that is not the main one.
 
     RULE: a process's signals are whoever's program this is. Restate's app, when it is first called,
     takes SIGTERM for itself, unless it cannot: so it is called here, where there are no signals.
     """
-    service = restate.Service(SERVICE, inactivity_timeout=LEG_MAX, abort_timeout=LEG_MAX)
+    service = restate.Service(service_name, inactivity_timeout=LEG_MAX, abort_timeout=LEG_MAX)
 
     @service.handler(name=HANDLER)
     async def detent_leg(context: restate.Context, run_id: str) -> None:
