@@ -224,6 +224,35 @@ def test_limits_hold_and_a_full_queue_is_said() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_run_that_has_ended_waits_for_no_place(*, is_told: bool) -> None:
+    """Whoever has ended it: the next one may wait there, and those behind it go on."""
+
+    async def main() -> None:
+        slow, journal = Slow(), MemoryJournal()
+        limits, agent = HostLimits(running=1, waiting=1), Agent(chat_generator=slow, name="slow")
+        agents = {"slow": agent}
+        async with LocalHost(agents, journal, limits=limits, look_s=0.05, drain_s=0.1) as host:
+            for run_id in ("at work", "ends"):
+                begun = await host.start("slow", "go", run_id=run_id)
+                assert begun == Accepted(run_id, is_new=True)
+            await settled(lambda: slow.asked == 1)
+            if is_told:
+                await host.send("ends", CancelRequested("not wanted"))
+                assert host.health().waiting == 0
+            else:
+                elsewhere = People(evolve(agent.assembly, journal=journal))
+                elsewhere.say("ends", CancelRequested("not wanted"))
+                await settled(lambda: host.health().waiting == 0)
+            begun = await host.start("slow", "go", run_id="next")
+            assert begun == Accepted("next", is_new=True)
+            slow.may.set()
+            assert (await host.result("next")).text == "one two"
+            assert (await host.run("ends")).listed.status == "cancelled"
+
+    asyncio.run(main())
+
+
 def test_keys_share_their_places() -> None:
     """One tenant with many runs does not hold up another."""
 
