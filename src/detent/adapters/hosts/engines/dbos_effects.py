@@ -10,10 +10,12 @@ from typing import TypeVar
 import dbos
 from sqlalchemy.exc import SQLAlchemyError
 
+from detent.adapters.drivers.company.identity import nonce_in
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
+from detent.adapters.hosts.effects.identity import workflow_id
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.dbos_follow import ANSWER, TOPIC
@@ -113,12 +115,12 @@ class DBOSEffects:
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
         """Enqueue a workflow. RULE: an id is of one workflow, however often it is begun."""
-        workflow_id = _workflow_id(given["run_id"], given["length"] if is_again else 0)
+        tried = given["length"] if is_again else 0
         await self._client.enqueue_async(
             {
                 "queue_name": self._queue,
                 "workflow_name": WORKFLOW,
-                "workflow_id": workflow_id,
+                "workflow_id": workflow_id(given["run_id"], given["nonce"], tried),
                 "app_version": VERSION,
             },
             given,
@@ -127,7 +129,7 @@ class DBOSEffects:
 
     async def say(self, run_id: str, said: Json) -> bool:
         """A message, which the workflow answers by an event."""
-        workflow_id = await asked(partial(self._id_of, run_id))
+        workflow_id = await self._workflow_of(run_id)
         try:
             await self._client.send_async(workflow_id, said, TOPIC, idempotency_key=said["id"])
         except dbos.error.DBOSNonExistentWorkflowError:
@@ -165,7 +167,7 @@ class DBOSEffects:
 
     async def require_followable(self, run_id: str) -> None:
         """By what the workflow was given."""
-        workflow_id = await asked(partial(self._id_of, run_id))
+        workflow_id = await self._workflow_of(run_id)
         try:
             found = await self._client.list_workflows_async(workflow_ids=[workflow_id])
         except SQLAlchemyError as error:
@@ -173,9 +175,12 @@ class DBOSEffects:
         for status in found:
             self._require_followed(run_id, status)
 
+    async def _workflow_of(self, run_id: str) -> str:
+        return await asked(partial(self._id_of, run_id))
+
     async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
         """Hand on a run that nobody follows; one that somebody does looks at the journal."""
-        workflow_id = await asked(partial(self._id_of, run.run_id))
+        workflow_id = await self._workflow_of(run.run_id)
         told = {name: message[name] for name in message if name != "id"}  # nobody waits
         await self._client.send_async(workflow_id, told | {"look": True}, TOPIC)
         await self._handed_on(run.run_id, workflow_id)
@@ -186,12 +191,4 @@ class DBOSEffects:
         if not entries:
             raise RunNotFoundError(f"there is no run {run_id!r}")
         tried = [entry.position for entry in entries if entry.kind == "Resumed"]
-        return _workflow_id(run_id, tried[-1] if tried else 0)
-
-
-def _workflow_id(run_id: str, tried: int) -> str:
-    """The workflow of a run that was tried again behind so many entries, or 0 of them: never.
-
-    RULE: no two runs share one, whatever their users have called them.
-    """
-    return f"{run_id}~{tried}" if tried or "~" in run_id else run_id
+        return workflow_id(run_id, nonce_in(entries[0]) or "", tried[-1] if tried else 0)
