@@ -1088,3 +1088,16 @@ def test_runs_behind_each_other_are_called_after_the_first(journal: Journal) -> 
     names = asyncio.run(main())
     assert len({*names}) == 4
     assert {(len(name), name[:238]) for name in names} == {(255, names[0][:238])}
+
+
+@pytest.mark.parametrize("state", [[], "", 0, {1: 1}, "text"])
+def test_a_state_is_a_dict_of_keys(state: Any) -> None:
+    """What is none is refused by a sentence that says so, also where it is empty."""
+
+    async def main() -> Accepted | HostRefusal:
+        async with LocalHost({"echo": host_agents()["echo"]}, MemoryJournal()) as host:
+            return await host.start("echo", "hi", run_id="r", state=state)
+
+    refused = asyncio.run(main())
+    assert isinstance(refused, HostRefusal)
+    assert (refused.why, "state" in refused.text) == ("invalid", True)

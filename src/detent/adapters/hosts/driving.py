@@ -185,7 +185,9 @@ class Driving:
             legs = self._legs[leg.group[0]]
             length = await drive(legs, self._channels, run_id, leg.inbox, handle)
             await self._left(run_id, length)
-        except (RunBusyError, RunOfEngineError, JournalConflictError, RunNotFoundError) as error:
+        except RunOfEngineError as error:  # nobody here can go on with it, and people are to know
+            self.faults.add(run_id, type(error).__name__)
+        except (RunBusyError, JournalConflictError, RunNotFoundError) as error:
             self.faults.drop(run_id)  # somebody else has it
             if isinstance(error, RunBusyError) and leg.when_busy is not None:
                 leg.when_busy()

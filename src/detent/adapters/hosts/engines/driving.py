@@ -174,7 +174,10 @@ class EngineDriving:
     async def _driven(self, run: StoredRun, inbox: AsyncInbox) -> float | None:
         try:
             return await self._left(run.run_id, await self._leg(run, inbox))
-        except (RunBusyError, RunOfEngineError, JournalConflictError, RunNotFoundError):
+        except RunOfEngineError as error:  # nobody here can go on with it, and people are to know
+            self.faults.add(run.run_id, type(error).__name__)
+            return None
+        except (RunBusyError, JournalConflictError, RunNotFoundError):
             self.faults.drop(run.run_id)  # somebody else has it
             return None
         except BaseException as error:
