@@ -9,7 +9,7 @@ import pytest
 
 from detent import Agent, MemoryJournal, ScriptedChatGenerator
 from detent.adapters.drivers.history import Runs
-from detent.adapters.hosts.engines.temporal_run import ID_MAX, workflow_id
+from detent.adapters.hosts.effects.identity import ID_MAX, workflow_id
 from detent.hosts import HostRefusal, LocalHost
 from detent.journals import RunNotFoundError
 from detent.ports.names import NAME_MAX, name_fault
@@ -69,9 +69,15 @@ def test_agents_and_hosts_say_the_same_of_it(name: str, got: str) -> None:
 
 
 def test_each_run_has_a_workflow_of_its_own() -> None:
-    """In Temporal, by its id, or by a digest of one that has too many bytes there."""
+    """Whatever it is called, and what began under its id before it, or is tried again, has others.
+
+    Else whoever names a run as the retry of another one could speak to that.
+    """
     names = ["order-7", LOCK * NAME_MAX, f"{LOCK * (NAME_MAX - 1)}b", "a" * NAME_MAX]
-    ids = [workflow_id(name) for name in names]
-    assert ids[0] == "detent-order-7"
+    names += ["r", "r~", "r~0", "r~2", "r~2~0", "r~2~5", "r~2~5~0"]
+    beside = [("drawn",), ("drawn", 0), ("drawn", 2), ("drawn", 5), ("other", 0), ("0",)]
+    ids = [workflow_id(name, *those) for name in names for those in beside]
+    assert ids[0].startswith("detent-order-7-")
     assert max(len(one.encode()) for one in ids) <= ID_MAX
-    assert len({*ids, *(workflow_id(one.removeprefix("detent")) for one in ids)}) == 2 * len(ids)
+    again = [workflow_id(one.removeprefix("detent-"), *those) for one in ids for those in beside]
+    assert len({*ids, *again}) == len(ids) + len(again)

@@ -76,6 +76,17 @@ class RaisingAsync:
         raise self.error
 
 
+class CancellingAsync:
+    """One that cancels the task in which it runs."""
+
+    async def run_async(self, messages: object, **options: object) -> Any:
+        """Cancel it, and wait for that."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(60)
+
+
 def raiser(error: BaseException) -> Callable[..., Any]:
     """A function that raises, whatever it is given."""
 
@@ -155,6 +166,25 @@ def test_a_tool_that_raises_is_answered_by_a_fault(go: Go, error: BaseException)
     texts += [one.text for one in result.messages[3].tool_call_results]
     texts += [one.text for one in result.messages[4].tool_call_results]
     assert [type(error).__name__ in text for text in texts] == [True, True, False]
+
+
+@BOTH
+@pytest.mark.parametrize("names", [["leave"], ["leave", "pay"]], ids=len)
+def test_a_tool_or_model_that_cancels_its_own_task_has_failed(go: Go, names: list[str]) -> None:
+    """Nobody else has asked for that: it is its own fault, and what stands beside it goes on."""
+
+    @tool
+    async def leave() -> str:
+        """Leave."""
+        await CancellingAsync().run_async([])
+        return "never"
+
+    result = go(agent_of(*names, tools=[leave, pay]))
+    texts = [one.text for message in result.messages for one in message.tool_call_results]
+    assert ["CancelledError" in text for text in texts] == [name == "leave" for name in names]
+    assert result.text == "done"
+    with pytest.raises(ChatGeneratorError, match="CancelledError"):
+        go(Agent(chat_generator=CancellingAsync()))
 
 
 @BOTH

@@ -225,6 +225,35 @@ def test_limits_hold_and_a_full_queue_is_said() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_run_that_has_ended_waits_for_no_place(*, is_told: bool) -> None:
+    """Whoever has ended it: the next one may wait there, and those behind it go on."""
+
+    async def main() -> None:
+        slow, journal = Slow(), MemoryJournal()
+        limits, agent = HostLimits(running=1, waiting=1), Agent(chat_generator=slow, name="slow")
+        agents = {"slow": agent}
+        async with LocalHost(agents, journal, limits=limits, look_s=0.05, drain_s=0.1) as host:
+            for run_id in ("at work", "ends"):
+                begun = await host.start("slow", "go", run_id=run_id)
+                assert begun == Accepted(run_id, is_new=True)
+            await settled(lambda: slow.asked == 1)
+            if is_told:
+                await host.send("ends", CancelRequested("not wanted"))
+                assert host.health().waiting == 0
+            else:
+                elsewhere = People(evolve(agent.assembly, journal=journal))
+                elsewhere.say("ends", CancelRequested("not wanted"))
+                await settled(lambda: host.health().waiting == 0)
+            begun = await host.start("slow", "go", run_id="next")
+            assert begun == Accepted("next", is_new=True)
+            slow.may.set()
+            assert (await host.result("next")).text == "one two"
+            assert (await host.run("ends")).listed.status == "cancelled"
+
+    asyncio.run(main())
+
+
 def test_keys_share_their_places() -> None:
     """One tenant with many runs does not hold up another."""
 
@@ -1060,3 +1089,16 @@ def test_runs_behind_each_other_are_called_after_the_first(journal: Journal) -> 
     names = asyncio.run(main())
     assert len({*names}) == 4
     assert {(len(name), name[:238]) for name in names} == {(255, names[0][:238])}
+
+
+@pytest.mark.parametrize("state", [[], "", 0, {1: 1}, "text"])
+def test_a_state_is_a_dict_of_keys(state: Any) -> None:
+    """What is none is refused by a sentence that says so, also where it is empty."""
+
+    async def main() -> Accepted | HostRefusal:
+        async with LocalHost({"echo": host_agents()["echo"]}, MemoryJournal()) as host:
+            return await host.start("echo", "hi", run_id="r", state=state)
+
+    refused = asyncio.run(main())
+    assert isinstance(refused, HostRefusal)
+    assert (refused.why, "state" in refused.text) == ("invalid", True)

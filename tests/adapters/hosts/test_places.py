@@ -27,11 +27,13 @@ def first_that_fits(queue: list[tuple[str, Group]], on: list[Group], limits: Hos
 def test_whoever_has_waited_longest_and_may_is_next(
     per_agent: int | None, per_key: int | None
 ) -> None:
-    """As a look at everybody who waits would find it."""
+    """As a look at everybody who waits would find it, also where some of them have gone."""
     dice, limits = Random(3), HostLimits(4, per_agent, per_key)  # noqa: S311 - a test's dice
     places, queue, on = Places(limits), list[tuple[str, Group]](), list[Group]()
     for number in range(1500):
-        match dice.randrange(3):
+        match dice.randrange(4):
+            case 3 if queue:
+                places.remove(*queue.pop(dice.randrange(len(queue))))
             case 0:
                 run = (str(number), (dice.choice("abc"), dice.choice("xyz")))
                 queue.append(run)

@@ -49,6 +49,13 @@ def _is_dict(request: object, attribute: object, value: Any) -> None:
         raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
 
 
+def _is_state(request: object, attribute: object, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"state must be a dict, of keys of the state, got {value!r:.80}")
+    if others := [key for key in value if not isinstance(key, str)]:
+        raise TypeError(f"the keys of the state are texts, got {others[0]!r:.80}")
+
+
 def _is_run_id(request: object, attribute: object, value: Any) -> None:
     if fault := name_fault("run_id", value):
         raise (ValueError if isinstance(value, str) else TypeError)(fault)
@@ -71,7 +78,7 @@ class RunRequest(Generic[S]):
     system_prompt: str | None
     tools: Tools[S] | Sequence[str] | None
     run_id: str | None = field(validator=optional(_is_run_id))
-    state: Mapping[str, object]
+    state: Mapping[str, object] = field(validator=_is_state)
     started_by: str | None = None
 
 

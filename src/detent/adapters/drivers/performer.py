@@ -26,7 +26,7 @@ from detent.adapters.drivers.judging import judge, judge_async
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
-from detent.adapters.system.failures import is_stop
+from detent.adapters.system.failures import by_itself, is_stop
 from detent.adapters.system.threads_and_loops import (
     await_in_background,
     in_a_thread,
@@ -199,7 +199,7 @@ class EffectPerformer:
         pieces = self._pieces(effect, asyncio.get_running_loop()) if self.is_heard else None
         try:
             if hasattr(self.chat, "run_async"):
-                reply = whole_reply(await self._asked(effect, pieces), self.chat, pieces)
+                reply = whole_reply(await by_itself(self._asked(effect, pieces)), self.chat, pieces)
             else:
                 reply = await self._answer_in_a_thread(effect, pieces)
         except BaseException as error:
@@ -225,7 +225,7 @@ class EffectPerformer:
         return whole_reply(reply, self.chat, pieces)
 
     async def _answer_async(self, effect: AskModel, pieces: AttemptStream | None) -> ChatReply:
-        return whole_reply(await self._asked(effect, pieces), self.chat, pieces)
+        return whole_reply(await by_itself(self._asked(effect, pieces)), self.chat, pieces)
 
     async def _answer_in_a_thread(
         self, effect: AskModel, pieces: AttemptStream | None
@@ -308,7 +308,7 @@ class EffectPerformer:
             arguments = invocation.arguments()
             with stop:
                 if hasattr(tools, "execute_async"):
-                    value = await tools.execute_async(effect.tool, arguments)
+                    value = await by_itself(tools.execute_async(effect.tool, arguments))
                 else:
                     value = await in_a_thread(partial(self._execute, effect.tool, arguments, stop))
             # RULE: between the end of a tool and its result nothing is waited for: it would be lost

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ from detent.ports.claims import RunBusyError, RunOfEngineError
 from detent.ports.clock import Clock
 from detent.ports.hosting import HostRefusal
 from detent.ports.journal import JournalConflictError, RunNotFoundError
-from detent.ports.listing import StoredRun
+from detent.ports.listing import ENDED, StoredRun
 
 TOLD_S, TOLD_MAX_S = 0.05, 1.0
 """After how long a run is tried again that was told something while another process had it: at
@@ -162,6 +162,19 @@ class Driving:
         self.faults.drop(run_id)
         return True
 
+    async def drop_ended(self, run_ids: Iterable[str]) -> None:
+        """Have those of these runs wait for no place that have ended, here or elsewhere."""
+        for run_id in run_ids:
+            if not self._waits(run_id):
+                continue
+            run = await self._reading.listed(run_id)
+            if (run is None or run.status in ENDED) and self._waits(run_id):
+                self.places.remove(run_id, self._here.pop(run_id).group)
+
+    def _waits(self, run_id: str) -> bool:
+        """Whether a run waits here for a place."""
+        return run_id in self._here and run_id not in self._tasks
+
     def _go(self, run_id: str, leg: _Leg, handle: AnyHandle | None) -> None:
         self._here[run_id] = leg
         name = f"detent run {run_id}"
@@ -172,7 +185,9 @@ class Driving:
             legs = self._legs[leg.group[0]]
             length = await drive(legs, self._channels, run_id, leg.inbox, handle)
             await self._left(run_id, length)
-        except (RunBusyError, RunOfEngineError, JournalConflictError, RunNotFoundError) as error:
+        except RunOfEngineError as error:  # nobody here can go on with it, and people are to know
+            self.faults.add(run_id, type(error).__name__)
+        except (RunBusyError, JournalConflictError, RunNotFoundError) as error:
             self.faults.drop(run_id)  # somebody else has it
             if isinstance(error, RunBusyError) and leg.when_busy is not None:
                 leg.when_busy()
@@ -203,6 +218,7 @@ class Driving:
     async def look(self) -> None:
         """Look once."""
         found = await self.looks.found(lambda: self._here.keys() | self.faults.resting())
+        await self.drop_ended(self.looks.unlisted)
         for run in found:
             if self.places.waiting >= self.places.limits.waiting:
                 break  # they are in the store, and found again

@@ -14,6 +14,7 @@ ten minutes, but a part at a time, so that a wait which ends meanwhile is not la
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 from itertools import chain, islice
 from typing import Protocol
@@ -62,6 +63,8 @@ class Finder:
         self._seen_at = clock.now()
         self.next_at = float("inf")
         """When the next wait that is known is over."""
+        self.unlisted: AbstractSet[str] = frozenset()
+        """Those that were here at the last look and were not listed as "running"."""
 
     def look(self, here: Collection[str]) -> list[StoredRun]:
         """The runs to go on with, but for those that are here; who was written to first, first.
@@ -71,7 +74,9 @@ class Finder:
         """
         now = self._clock.now()
         self.next_at = float("inf")
-        found = [run for run in self._runs("running") if self._is_owed(run, now, here)]
+        running = list(self._runs("running"))
+        self.unlisted = set(here) - {run.run_id for run in running}
+        found = [run for run in running if self._is_owed(run, now, here)]
         self._look_at_waits(now)
         found += [run for run in self._over(now) if run.run_id not in here]
         free = [run for run in found if self._is_free(run.run_id, now) and self._is_as_listed(run)]

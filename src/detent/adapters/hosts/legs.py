@@ -95,7 +95,9 @@ class Legs:
         """A new run, which is written down. Raises as `Agent.run_async`."""
         assembly = await self._ready(listeners)
         request: RunRequest[Any] = RunRequest(
-            messages, self._is_far, snapshot, None, None, None, run_id, state or {}, started_by
+            *(messages, self._is_far, snapshot, None, None, None, run_id),
+            {} if state is None else state,
+            started_by,
         )
         begin = assembly.begin(request, None, after, thread_id)
         return await in_event_loop(begin, is_paced=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -11,11 +12,13 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.hosts.driving import Driving, KeyOf
 from detent.adapters.hosts.finder import Finder
+from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.places import HostLimits, Places
 from detent.adapters.hosts.stored import HostHealth, StoredHost
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock
-from detent.ports.journal import Journal
+from detent.ports.hosting import Accepted, HostRefusal
+from detent.ports.journal import Journal, JournalUnavailableError
 from detent.ports.listing import StoredRun
 
 
@@ -79,6 +82,12 @@ class LocalHost(StoredHost):
         looking = self._driving.looks.for_ever(self._driving.look, sweep.look, self._keeper.writes)
         self._looking = asyncio.create_task(looking, name="detent host")
         return self._driving
+
+    async def _say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
+        came = await super()._say(run, said, people)
+        with suppress(JournalUnavailableError):  # it is said; the next look finds what has ended
+            await self._driving.drop_ended([run.run_id])
+        return came
 
     async def close(self) -> None:
         """End at the next place where nothing is lost, and give the runs back to whoever is next.

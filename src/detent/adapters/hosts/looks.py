@@ -41,6 +41,11 @@ class Looks:
         known = here()
         return [run for run in found if run.run_id not in known]
 
+    @property
+    def unlisted(self) -> AbstractSet[str]:
+        """Those that were here at the last look, and that the store did not list as at work."""
+        return self._finder.unlisted
+
     async def reached(self) -> None:
         """Look whether the store is there, and for nothing: in a process that drives no runs."""
         await asked(self._finder.reach)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, OrderedDict
 from heapq import heappop, heappush
 from itertools import count
 from typing import TypeAlias
@@ -45,7 +45,7 @@ class Places:
     def __init__(self, limits: HostLimits) -> None:
         self.limits = limits
         self._numbers = count()
-        self._queues: dict[Group, deque[tuple[int, str]]] = {}
+        self._queues: dict[Group, OrderedDict[str, int]] = {}  # each group of them is in one heap
         self._ready: _Heap = []  # groups with somebody who waits, by who has waited longest
         self._parked: dict[tuple[int, str], _Heap] = {}  # those for which an agent or key is full
         self._taken = Counter[tuple[int, str]]()
@@ -54,16 +54,23 @@ class Places:
 
     def add(self, run_id: str, group: Group) -> None:
         """Have a run wait for a place."""
-        queue = self._queues.setdefault(group, deque())
         number = next(self._numbers)
-        queue.append((number, run_id))
-        self.waiting += 1
-        if len(queue) == 1:
+        if group not in self._queues:
+            self._queues[group] = OrderedDict()
             heappush(self._ready, (number, group))
+        self._queues[group][run_id] = number
+        self.waiting += 1
+
+    def remove(self, run_id: str, group: Group) -> None:
+        """Have a run wait no longer. Its group is set right when it is next."""
+        del self._queues[group][run_id]
+        self.waiting -= 1
+        for part in enumerate(group):  # what has room for it has room for another group
+            self._unpark(part)
 
     def take(self) -> tuple[str, Group] | None:
         """The next run that may go on, which has its place from now on; None when none may."""
-        while self._ready and self.running < self.limits.running:
+        while self._has_next(self._ready) and self.running < self.limits.running:
             number, group = heappop(self._ready)
             full = self._full(group)
             if full is not None:
@@ -73,10 +80,10 @@ class Places:
                         self._unpark(part)
                 continue
             queue = self._queues[group]
-            _, run_id = queue.popleft()
+            run_id, _ = queue.popitem(last=False)
             self.waiting -= 1
             if queue:
-                heappush(self._ready, (queue[0][0], group))
+                heappush(self._ready, (_first(queue), group))
             else:
                 del self._queues[group]
             self.hold(group)
@@ -105,10 +112,29 @@ class Places:
     def _unpark(self, part: tuple[int, str]) -> None:
         """Let the group that has waited longest for an agent, or a key, try again."""
         parked = self._parked.get(part)
-        if parked and not self._is_full(part):
+        if parked is None or self._is_full(part):
+            return
+        if self._has_next(parked):
             heappush(self._ready, heappop(parked))
-            if not parked:
-                del self._parked[part]
+        if not parked:
+            del self._parked[part]
+
+    def _has_next(self, heap: _Heap) -> bool:
+        """Whether somebody waits; the first of the groups is in its place then.
+
+        A group out of which somebody has gone stands too far ahead, and never too far behind.
+        """
+        while heap:
+            number, group = heap[0]
+            queue = self._queues[group]
+            if queue and _first(queue) == number:
+                return True
+            heappop(heap)
+            if queue:
+                heappush(heap, (_first(queue), group))
+            else:
+                del self._queues[group]
+        return False
 
     def _full(self, group: Group) -> tuple[int, str] | None:
         """The agent, or else the key, that has no place left."""
@@ -117,3 +143,8 @@ class Places:
     def _is_full(self, part: tuple[int, str]) -> bool:
         most = (self.limits.per_agent, self.limits.per_key)[part[0]]
         return most is not None and self._taken[part] >= most
+
+
+def _first(queue: OrderedDict[str, int]) -> int:
+    """The number of whoever has waited longest."""
+    return next(iter(queue.values()))

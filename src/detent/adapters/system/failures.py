@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator
-from contextlib import contextmanager
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager, suppress
+from functools import partial
+from types import coroutine
+from typing import Any, TypeVar
 
 from detent.core.errors import is_halt
 
@@ -43,6 +45,60 @@ async def outcome_of(work: Awaitable[T]) -> T | BaseException:
         if is_stop(error):
             raise
         return error
+
+
+async def by_itself(work: Awaitable[T]) -> T:
+    """What some work gives in the running task, which it cannot stop: code of users.
+
+    RULE: a task that cancels itself was cancelled by nobody. Where that is code of users, it gets
+    the CancelledError that it asks for, and the task is not cancelled behind it.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # there is no event loop here
+        task = None
+    if task is None:
+        return await work
+    own = [0]
+    try:
+        return await _stepped(_awaited(work), task, own)
+    finally:
+        if own[0] > 0:
+            for _ in range(own[0]):
+                task.uncancel()
+            with suppress(asyncio.CancelledError):  # before 3.13 one that has not come yet is due
+                await asyncio.sleep(0)
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work
+
+
+@coroutine
+def _stepped(
+    work: Coroutine[Any, Any, T], task: asyncio.Task[Any], own: list[int]
+) -> Generator[Any, Any, T]:
+    """Go through it step by step. Within a step nobody else runs who could cancel the task.
+
+    What a step takes back counts as well: a time-out cancels the task from outside.
+    """
+    step: Callable[[], Any] = partial(work.send, None)
+    while True:
+        before = task.cancelling()
+        try:
+            waited = step()
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            own[0] += task.cancelling() - before
+        try:
+            step = partial(work.send, (yield waited))
+        except GeneratorExit:
+            work.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is for the work
+            step = partial(work.throw, error)
 
 
 @contextmanager

@@ -157,14 +157,3 @@ def test_an_execution_that_has_lost_its_run_leaves_and_says_what_it_has_begun(
 
     assert (performed, told) == ([], [job])
     assert [one["begun"] for one in left] == [[]]
-
-
-def test_no_two_runs_share_a_workflow_whatever_they_are_called() -> None:
-    """Else whoever names a run as the retry of another one could speak to that."""
-    pytest.importorskip("dbos", reason="the engine is an extra of its own")
-    from detent.adapters.hosts.engines.dbos_effects import _workflow_id
-
-    run_ids = ("r", "r~", "r~0", "r~2", "r~2~0", "r~2~5", "r~2~5~0")
-    workflow_ids = [_workflow_id(run_id, tried) for run_id in run_ids for tried in (0, 2, 5)]
-    assert len({*workflow_ids}) == len(workflow_ids)
-    assert _workflow_id("order-17", 0) == "order-17"

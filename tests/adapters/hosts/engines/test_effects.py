@@ -21,8 +21,8 @@ from detent import (
     SQLiteJournal,
     ToolCall,
 )
+from detent.adapters.hosts.effects.identity import nonce_of, workflow_id
 from detent.adapters.hosts.engines.temporal_follow import FOLLOWERS, DetentEffects, Followers
-from detent.adapters.hosts.engines.temporal_run import workflow_id
 from detent.hosts import EffectsRefusedError, HostRefusal, TemporalHost
 from tests.adapters.hosts.engines.example_agents import Told, boss, nap, of_examples
 from tests.adapters.hosts.engines.sites import Site, site_of
@@ -55,7 +55,8 @@ async def lived(where: str, told: Told, folder: Path) -> dict[str, WorkflowHisto
             waiting -= ended
             await asyncio.sleep(0.05)
         client = await Client.connect(where)
-        handles = {name: client.get_workflow_handle(f"detent-{name}") for name in told}
+        ids = {name: workflow_id(name, nonce_of(journal, name)) for name in told}
+        handles = {name: client.get_workflow_handle(one) for name, one in ids.items()}
         return {name: await handle.fetch_history() for name, handle in handles.items()}
 
 
@@ -166,7 +167,8 @@ def test_a_run_whose_history_is_gone_is_among_the_faults(site: Site, tmp_path: P
             await host.start("it", "go", run_id="gone")
             while not (questions := await host.pending()):  # noqa: ASYNC110 - elsewhere
                 await asyncio.sleep(0.02)
-            await client.get_workflow_handle(workflow_id("gone")).terminate()
+            gone = workflow_id("gone", nonce_of(journal, "gone"))
+            await client.get_workflow_handle(gone).terminate()
             await host.send("gone", questions[0].call.confirm(by="Ada"))
             while "gone" not in host.health().faults:  # noqa: ASYNC110 - it looks now and then
                 await asyncio.sleep(0.1)

@@ -89,5 +89,29 @@ def test_a_list_says_whose_a_run_is_that_no_worker_has(tmp_path: Path) -> None:
     journal.close()
 
 
+def test_a_host_by_legs_says_which_runs_are_an_engines(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What people say to one is kept for the engine; that it goes on nowhere here is no secret."""
+    from detent.adapters.hosts.legs import Legs
+
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    agent = Agent(chat_generator=ScriptedChatGenerator("Done."))
+    unheard: Any = (lambda *_: None, lambda *_: None)
+
+    async def main() -> dict[str, str]:
+        await _left(Legs.of("clerk", agent, journal, 15.0, "Temporal"), unheard)
+        async with LocalHost({"clerk": agent}, journal, look_s=0.05) as host:
+            async with asyncio.timeout(PATIENCE_S):
+                while not host.health().faults:  # noqa: ASYNC110 - it looks now and then
+                    await asyncio.sleep(0.01)
+            return dict(host.health().faults)
+
+    assert asyncio.run(main()) == {"r": "RunOfEngineError"}
+    assert "run r could not go on" in caplog.text
+    assert "RunOfEngineError" in caplog.text
+    journal.close()
+
+
 async def _left(legs: Any, listeners: Any) -> None:
     await (await legs.begin("r", "go", listeners)).leave_async()

@@ -13,6 +13,7 @@ from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from detent import SQLiteJournal
+from detent.adapters.hosts.effects.identity import workflow_id
 from detent.adapters.hosts.engines.temporal_run import DetentRun
 from detent.hosts import TemporalHost
 from detent.testing import host_agents
@@ -32,10 +33,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
         yield site
 
 
-async def stored(where: str, run_id: str) -> WorkflowHistory:
+async def stored(where: str, run_id: str, queue: str = "detent") -> WorkflowHistory:
     """What Temporal has of the last workflow of a run, once that has ended."""
     client = await Client.connect(where)
-    handle = client.get_workflow_handle(f"detent-{run_id}")
+    handle = client.get_workflow_handle(workflow_id(run_id, queue))
     await handle.result()
     return await handle.fetch_history()
 
@@ -70,7 +71,7 @@ async def lived_of_examples(where: str, told: Told, folder: Path) -> list[Workfl
             for question in await host.pending():
                 await host.send(question.call.run_id, question.call.confirm(by="Ada"))
             await asyncio.sleep(0.05)
-        return [await stored(where, f"of-{name}") for name in told]
+        return [await stored(where, f"of-{name}", "examples") for name in told]
 
 
 @workflow.defn(name="detent_run", sandboxed=False)

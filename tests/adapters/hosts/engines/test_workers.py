@@ -100,7 +100,7 @@ def test_a_run_that_is_at_work_when_its_worker_of_dbos_ends_is_handed_on(
     asyncio.run(play())
     assert "could not be told" not in caplog.text
     with closing(sqlite3.connect(tmp_path / "queue.db")) as queue:
-        states = "SELECT status FROM workflow_status WHERE workflow_uuid LIKE 'r@%'"
+        states = "SELECT status FROM workflow_status WHERE workflow_uuid LIKE 'detent-r@%'"
         assert [state for (state,) in queue.execute(states)].count("ENQUEUED") == 1
 
 

@@ -49,12 +49,18 @@ def require_there(journal: Journal, run_id: str, nonce: str) -> None:
 def is_same(journal: Journal, run_id: str, nonce: str) -> bool:
     """Whether a journal has the run of this nonce. RULE: only its first entry says so."""
     for first in journal.read(run_id):
-        match first.data:
-            case {"run": {"nonce": str(known)}}:
-                return known == nonce
-            case _:
-                return True
+        known = nonce_in(first)
+        return known is None or known == nonce
     return False
+
+
+def nonce_in(first: Entry) -> str | None:
+    """What a run drew when it began, as its first entry says; None where that says nothing."""
+    match first.data:
+        case {"run": {"nonce": str(known)}}:
+            return known
+        case _:
+            return None
 
 
 def is_kept(journal: Journal, run_id: str, entries: Sequence[Entry]) -> bool:

@@ -94,6 +94,7 @@ def new_run(spec: AgentSpec[Any], agent: str, run: Run[Any], length: int) -> dic
         "rules": rules_of(spec),
         "versions": versions_of(spec),
         "run_id": run.id,
+        "nonce": run.nonce,
         "run": stored,
         "length": length,
         "events": [],

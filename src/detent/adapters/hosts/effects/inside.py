@@ -186,7 +186,7 @@ class Inside:
         name = RECORD if effect is None else effect.key.to_text()
         since = self._length if is_whole or effect is None else max(self._sent, self._length)
         job: Json = {
-            **{what: self.opening[what] for what in ("agent", "rules", "run_id")},
+            **{what: self.opening[what] for what in ("agent", "rules", "run_id", "nonce")},
             "at": self.engine.now(),
             "length": since,
             "events": [happening.data for happening in self._happened[since - self._length :]],

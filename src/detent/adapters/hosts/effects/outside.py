@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 from attrs import define, evolve
 
 from detent.adapters.agent.assembly import nested_performers, with_inner
+from detent.adapters.drivers.company.identity import is_same
 from detent.adapters.drivers.company.lost_outcomes import LostOutcomes
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
@@ -61,6 +62,8 @@ Begins: TypeAlias = Callable[[], Awaitable[bool]]
 """Has the engine know that a tool begins now; False says that it waits for it no longer."""
 CONFLICTS = 20
 """How often a job is written again when others write to the same run."""
+ANOTHER: Json = {"later": "the journal has another run of this id"}
+"""What came of a job where the journal has another run of its id: nothing is done for either."""
 KEPT = 256
 """So many runs are kept in memory, so that the next job of one need not read it."""
 
@@ -185,7 +188,8 @@ class Outside:
             return self._later(job, error)
         if judged is not None:
             return with_judgement(parts.spec, parts.left(begun, job), judged)
-        return None if parts.lets(now, begun) else parts.left(begun, job)
+        is_there = now.nonce == run.nonce and parts.lets(now, begun)
+        return None if is_there else parts.left(begun, job)
 
     async def judged_anew(
         self, parts: EffectParts, run: Run[Any], path: Path, ref: CallRef
@@ -244,6 +248,8 @@ class Outside:
         writer_at = partial(ForeignRecorder, journal, spec, parts.assembly.clock)
         try:
             at = await asked(partial(loaded, journal, spec, run_id))
+            if at.run.nonce != job["nonce"]:
+                return
             lost = LostOutcomes(journal, spec, held, writer_at)
             await in_event_loop(lost.tell(at.run, at.length))
         except (JournalError, StoredDataError) as error:
@@ -332,16 +338,21 @@ class Outside:
         events: list[Json] = job["events"]
         count = _same(there, events)
         if count < min(len(there), len(events)) or (job["look"] and count < len(there)):
+            if not await asked(partial(is_same, journal, run_id, job["nonce"])):
+                return ANOTHER
             return {"missed": {"at": length + count, "events": there[count:]}}
-        followed = await self._followed(parts, run_id, length + len(there))
+        followed = await self._followed(parts, job, length + len(there))
+        if followed.session.run.nonce != job["nonce"]:
+            return ANOTHER
         if new := [event_from_json(spec, event) for event in events[len(there) :]]:
             followed.clock.at = max(followed.clock.at, job["at"])
             await in_event_loop(followed.session.feed_steps(*new))
         return followed.session.run
 
-    async def _followed(self, parts: EffectParts, run_id: str, length: int) -> _Followed:
+    async def _followed(self, parts: EffectParts, job: Json, length: int) -> _Followed:
+        run_id, nonce = job["run_id"], job["nonce"]
         kept = self._kept.pop(run_id, None)
-        if kept is None or kept.recorder.length != length:
+        if kept is None or (kept.recorder.length, kept.session.run.nonce) != (length, nonce):
             read = partial(loaded, parts.assembly.required_journal, parts.spec, run_id)
             at = await asked(read)
             if at.length != length:

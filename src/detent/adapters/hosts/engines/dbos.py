@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.effects.driving import HistoryKeeper
+from detent.adapters.hosts.effects.identity import workflow_id
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.dbos_process import (
@@ -153,7 +154,7 @@ class DBOSHost(EngineHost):
         options: EnqueueOptions = {
             "queue_name": self._queue,
             "workflow_name": WORKFLOW,
-            "workflow_id": wake.name,
+            "workflow_id": workflow_id(wake.name, self._queue),
             "app_version": VERSION,
         }
         if wake.at is not None:

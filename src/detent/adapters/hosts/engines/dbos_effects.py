@@ -10,10 +10,12 @@ from typing import TypeVar
 import dbos
 from sqlalchemy.exc import SQLAlchemyError
 
+from detent.adapters.drivers.company.identity import nonce_in
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
+from detent.adapters.hosts.effects.identity import workflow_id
 from detent.adapters.hosts.effects.lost import HistoryLostError
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
@@ -114,12 +116,12 @@ class DBOSEffects:
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
         """Enqueue a workflow. RULE: an id is of one workflow, however often it is begun."""
-        workflow_id = _workflow_id(given["run_id"], given["length"] if is_again else 0)
+        tried = given["length"] if is_again else 0
         await self._client.enqueue_async(
             {
                 "queue_name": self._queue,
                 "workflow_name": WORKFLOW,
-                "workflow_id": workflow_id,
+                "workflow_id": workflow_id(given["run_id"], given["nonce"], tried),
                 "app_version": VERSION,
             },
             given,
@@ -174,15 +176,15 @@ class DBOSEffects:
         """By the status of the workflow."""
         _require_alive(run_id, await self._found(await self._workflow_of(run_id)))
 
-    async def _workflow_of(self, run_id: str) -> str:
-        return await asked(partial(self._id_of, run_id))
-
     async def _found(self, workflow_id: str) -> list[dbos.WorkflowStatus]:
         """The workflow, if it is there."""
         try:
             return await self._client.list_workflows_async(workflow_ids=[workflow_id])
         except SQLAlchemyError as error:
             raise JournalUnavailableError("the database of DBOS cannot be reached") from error
+
+    async def _workflow_of(self, run_id: str) -> str:
+        return await asked(partial(self._id_of, run_id))
 
     async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
         """Hand on a run that nobody follows; one that somebody does looks at the journal."""
@@ -198,18 +200,10 @@ class DBOSEffects:
         if not entries:
             raise RunNotFoundError(f"there is no run {run_id!r}")
         tried = [entry.position for entry in entries if entry.kind == "Resumed"]
-        return _workflow_id(run_id, tried[-1] if tried else 0)
+        return workflow_id(run_id, nonce_in(entries[0]) or "", tried[-1] if tried else 0)
 
 
 def _require_alive(run_id: str, found: list[dbos.WorkflowStatus]) -> None:
     """Raise HistoryLostError where there is no workflow of a run that goes on."""
     if not any(status.status not in ENDED for status in found):
         raise HistoryLostError(run_id, "DBOS")
-
-
-def _workflow_id(run_id: str, tried: int) -> str:
-    """The workflow of a run that was tried again behind so many entries, or 0 of them: never.
-
-    RULE: no two runs share one, whatever their users have called them.
-    """
-    return f"{run_id}~{tried}" if tried or "~" in run_id else run_id

@@ -91,24 +91,32 @@ class EngineDriving:
         return None
 
     async def begin(self, run: StoredRun, begin: Callable[[], Awaitable[AnyHandle]]) -> None:
-        """Begin a run, and leave it to a worker."""
-        await (await begin()).leave_async()
-        await self.go_on(run)
+        """Begin a run, and leave it to a worker.
+
+        RULE: its wake is of this run alone. One of its id may have begun within the same second.
+        """
+        handle = await begin()
+        nonce = handle.session.run.nonce
+        await handle.leave_async()
+        await self._tell(Wake(run.run_id, f"{run.run_id}@{nonce}"))
 
     async def go_on(self, run: StoredRun, at: float | None = None, *, each_s: int = 1) -> None:
-        """Have a worker go on with a run. Where the engine is away, the next look does so.
+        """Have a worker go on with a run."""
+        second = int((self._clock.now() if at is None else at) // each_s) * each_s
+        await self._tell(Wake(run.run_id, f"{run.run_id}@{run.length}@{second}", at))
+
+    async def _tell(self, wake: Wake) -> None:
+        """Tell the engine of a wake. Where it is away, the next look does so.
 
         RULE: the run is stored, so who has begun it waits no longer than `TELL_S` for an engine.
         The clients of some try again by themselves for ten seconds and more.
         """
-        second = int((self._clock.now() if at is None else at) // each_s) * each_s
-        wake = Wake(run.run_id, f"{run.run_id}@{run.length}@{second}", at)
         try:
             async with asyncio.timeout(TELL_S):
                 await self._wake(wake)
         except Exception as error:  # noqa: BLE001 - an engine that is away comes back
             name = type(error).__name__
-            LOGGER.warning("the engine could not be told of run %s: %s", run.run_id, name)
+            LOGGER.warning("the engine could not be told of run %s: %s", wake.run_id, name)
 
     async def ask_anew(self, run: StoredRun) -> None:
         """Have a worker put the question of a run anew."""
@@ -170,7 +178,10 @@ class EngineDriving:
     async def _driven(self, run: StoredRun, inbox: AsyncInbox) -> float | None:
         try:
             return await self._left(run.run_id, await self._leg(run, inbox))
-        except (RunBusyError, RunOfEngineError, JournalConflictError, RunNotFoundError):
+        except RunOfEngineError as error:  # nobody here can go on with it, and people are to know
+            self.faults.add(run.run_id, type(error).__name__)
+            return None
+        except (RunBusyError, JournalConflictError, RunNotFoundError):
             self.faults.drop(run.run_id)  # somebody else has it
             return None
         except BaseException as error:

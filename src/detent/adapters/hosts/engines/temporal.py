@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.effects.driving import HistoryKeeper
+from detent.adapters.hosts.effects.identity import workflow_id
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.driving import Wake
@@ -85,7 +86,8 @@ class TemporalHost(EngineHost):
         from detent.adapters.hosts.engines.temporal_effects import TemporalEffects
 
         return TemporalEffects(
-            *(client, f"{self._queue}-effects", self._beat_s, parts, outside),
+            *(client, f"{self._queue}-effects", self._beat_s),
+            *(self._journal, parts, outside),
             running=self._running,
             drain_s=self._drain_s,
         )
@@ -128,13 +130,14 @@ class TemporalHost(EngineHost):
     async def _wake(self, wake: Wake) -> None:
         from temporalio.common import WorkflowIDReusePolicy
 
-        from detent.adapters.hosts.engines.temporal_run import WAKE, DetentRun, workflow_id
+        from detent.adapters.hosts.engines.temporal_run import WAKE, DetentRun
 
-        # A time is slept for by the workflow itself: its leg has said it.
+        # A time is slept for by the workflow itself: its leg has said it. One of an earlier run of
+        # the id is as good: it has whatever the journal has driven.
         await self._client.start_workflow(
             DetentRun.run,
             args=[wake.run_id, self._beat_s],
-            id=workflow_id(wake.run_id),
+            id=workflow_id(wake.run_id, self._queue),
             task_queue=self._queue,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal=WAKE,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from temporalio import activity
@@ -24,6 +25,7 @@ from temporalio.worker import Worker
 
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
+from detent.adapters.hosts.effects.identity import nonce_of, workflow_id
 from detent.adapters.hosts.effects.lost import HistoryLostError
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
@@ -36,9 +38,9 @@ from detent.adapters.hosts.engines.temporal_follow import (
     DetentEffects,
     Followers,
 )
-from detent.adapters.hosts.engines.temporal_run import workflow_id
+from detent.adapters.hosts.reading import asked
 from detent.core.errors import AgentChangedError, DetentError
-from detent.ports.journal import JournalUnavailableError
+from detent.ports.journal import Journal, JournalUnavailableError
 from detent.ports.listing import StoredRun
 
 if TYPE_CHECKING:
@@ -60,11 +62,12 @@ ENDED = frozenset(
 class TemporalEffects:
     """What `EffectsDriving` asks of Temporal, and the worker that performs."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what a worker is made of
         self,
         client: Client,
         queue: str,
         beat_s: float,
+        journal: Journal,
         parts: Mapping[str, EffectParts],
         outside: Outside,
         *,
@@ -72,7 +75,7 @@ class TemporalEffects:
         drain_s: float,
     ) -> None:
         self._client, self._queue, self._beat_s = client, queue, beat_s
-        self._parts = parts
+        self._journal, self._parts = journal, parts
         self._outside, self._activity = outside, EffectActivity(client, beat_s, outside)
         self._running, self._drain_s = running, drain_s
         self._followers = Followers({name: part.spec for name, part in parts.items()})
@@ -128,7 +131,7 @@ class TemporalEffects:
             await self._client.start_workflow(
                 DetentEffects.run,
                 args=[given | {"queue": self._queue}, self._beat_s],
-                id=workflow_id(given["run_id"]),
+                id=workflow_id(given["run_id"], given["nonce"]),
                 task_queue=self._queue,
                 id_reuse_policy=policy,
                 memo={"agent": given["agent"], "rules": given["rules"]},
@@ -140,7 +143,7 @@ class TemporalEffects:
 
     async def say(self, run_id: str, said: Json) -> bool:
         """An update: the workflow itself says whether it has changed the run."""
-        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id(run_id))
+        handle = await self._handle(run_id)
         try:
             async with asyncio.timeout(SAY_S):
                 return await self._updated(handle, run_id, said)
@@ -156,6 +159,11 @@ class TemporalEffects:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return False
             raise JournalUnavailableError(f"Temporal cannot be told: {error.message}") from error
+
+    async def _handle(self, run_id: str) -> WorkflowHandle[Any, Any]:
+        """The workflow of a run as the journal has it; raises RunNotFoundError where it is gone."""
+        nonce = await asked(partial(nonce_of, self._journal, run_id))
+        return self._client.get_workflow_handle(workflow_id(run_id, nonce))
 
     async def _updated(self, handle: WorkflowHandle[Any, Any], run_id: str, message: Json) -> bool:
         """RULE: what its last worker could not follow is not ready until another one has."""
@@ -185,7 +193,7 @@ class TemporalEffects:
 
     async def require_followable(self, run_id: str) -> None:
         """By the memo of the workflow. A worker that cannot says so from then on."""
-        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id(run_id))
+        handle = await self._handle(run_id)
         try:
             found = await self._require_followed(handle, run_id)
         except AgentChangedError as error:
@@ -198,7 +206,7 @@ class TemporalEffects:
 
     async def require_history(self, run_id: str) -> None:
         """By the status of the workflow."""
-        handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(workflow_id(run_id))
+        handle = await self._handle(run_id)
         try:
             found = await handle.describe()
         except RPCError as error:
@@ -207,10 +215,8 @@ class TemporalEffects:
 
     async def look(self, run: StoredRun, message: Json = NOTHING_SAID) -> None:
         """A signal. A workflow that is not there has ended, and so has its run; or it is lost."""
+        handle = await self._handle(run.run_id)
         try:
-            handle: WorkflowHandle[Any, Any] = self._client.get_workflow_handle(
-                workflow_id(run.run_id)
-            )
             await handle.signal(LOOK, message)
         except RPCError as error:
             raise _said(error, run.run_id) from error

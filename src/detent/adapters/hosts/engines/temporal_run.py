@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import timedelta
-from hashlib import sha256
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -18,20 +17,6 @@ LEG, WAKE = "detent_leg", "wake"
 LEG_MAX = timedelta(days=365)
 """How long a leg may take; what ends it earlier is a worker that beats no more."""
 AGAIN = RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_interval=timedelta(seconds=10))
-
-
-ID_MAX = 1000
-"""What an id may have in Temporal, in bytes."""
-
-
-def workflow_id(run_id: str) -> str:
-    """The id of the workflow of a run: by its own id, or by a digest of one that is too long.
-
-    RULE: no two runs share one. What stands behind "detent" tells the two apart.
-    """
-    plain = f"detent-{run_id}"
-    data = plain.encode()
-    return plain if len(data) <= ID_MAX else f"detent~{sha256(data).hexdigest()}"
 
 
 @workflow.defn(name="detent_run", sandboxed=False)
