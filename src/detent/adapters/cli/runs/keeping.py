@@ -136,8 +136,12 @@ class Check:
 
     def to_dict(self) -> dict[str, str | bool | None]:
         """Plain values."""
-        about = {"run_id": self.run_id, "whole": self.is_whole, "problem": self.problem}
-        return {**about, "head": self.head}
+        return {
+            "run_id": self.run_id,
+            "whole": self.is_whole,
+            "problem": self.problem,
+            "head": self.head,
+        }
 
 
 def _check(store: Journal, app: str | None, run_id: str, expect_head: str | None) -> Check:
