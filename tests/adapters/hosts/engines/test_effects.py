@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from temporalio.client import Client, WorkflowHistory
-from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from detent import (
     Agent,
@@ -21,10 +20,11 @@ from detent import (
     SQLiteJournal,
     ToolCall,
 )
-from detent.adapters.hosts.engines.temporal_follow import FOLLOWERS, DetentEffects, Followers
+from detent.adapters.hosts.engines.host import Mode
 from detent.adapters.hosts.engines.temporal_run import workflow_id
 from detent.hosts import EffectsRefusedError, HostRefusal, TemporalHost
 from tests.adapters.hosts.engines.example_agents import Told, boss, nap, of_examples
+from tests.adapters.hosts.engines.replaying import replay_failure
 from tests.adapters.hosts.engines.sites import Site, site_of
 from tests.examples.loading import example
 
@@ -57,18 +57,6 @@ async def lived(where: str, told: Told, folder: Path) -> dict[str, WorkflowHisto
         client = await Client.connect(where)
         handles = {name: client.get_workflow_handle(f"detent-{name}") for name in told}
         return {name: await handle.fetch_history() for name, handle in handles.items()}
-
-
-async def replay_failure(agent: Agent[Any, Any], name: str, history: WorkflowHistory) -> str:
-    """What Temporal's replayer says of a history with this agent; "" is nothing."""
-    FOLLOWERS["examples-effects"] = Followers({name: agent.spec})
-    try:
-        runner = UnsandboxedWorkflowRunner()
-        replayer = Replayer(workflows=[DetentEffects], workflow_runner=runner)
-        found = await replayer.replay_workflow(history, raise_on_replay_failure=False)
-    finally:
-        del FOLLOWERS["examples-effects"]
-    return str(found.replay_failure or "")
 
 
 def changed(agent: Agent[Any, Any]) -> list[Agent[Any, Any]]:
@@ -208,5 +196,51 @@ def test_a_run_of_a_changed_agent_stands_still_and_says_so(site: Site, tmp_path:
             async with host(agent) as again:
                 await again.send("old", yes)
                 assert (await again.result("old")).text == "Done."
+
+    asyncio.run(main())
+
+
+def two_hosts(folder: Path, client: Client | str, mode: Mode) -> tuple[TemporalHost, TemporalHost]:
+    """On one queue and journal, in one process."""
+    journal = SQLiteJournal(folder / "runs.db")
+
+    def host() -> TemporalHost:
+        agents = {"it": Agent(chat_generator=ScriptedChatGenerator(*["Hello."] * 2))}
+        return TemporalHost(agents, journal, client=client, mode=mode, queue="beside")
+
+    return host(), host()
+
+
+def test_hosts_of_one_process_do_not_take_anything_from_each_other(
+    site: Site, tmp_path: Path
+) -> None:
+    """One goes on with its queue when the other one is closed."""
+
+    async def main() -> None:
+        first, second = two_hosts(tmp_path, site.told()["client"], "effects")
+        async with asyncio.timeout(60), first:
+            async with second:
+                await second.start("it", "go", run_id="beside-a")
+                assert (await second.result("beside-a")).text == "Hello."
+            await first.start("it", "go", run_id="beside-b")
+            assert (await first.result("beside-b")).text == "Hello."
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("mode", ["legs", "effects"])
+def test_a_second_host_on_one_queue_by_one_client_is_refused(
+    mode: Mode, site: Site, tmp_path: Path
+) -> None:
+    """As Temporal's library takes one worker there; the first one goes on."""
+
+    async def main() -> None:
+        client = await Client.connect(site.told()["client"])
+        first, second = two_hosts(tmp_path, client, mode)
+        async with asyncio.timeout(60), first:
+            with pytest.raises(ValueError, match="a client, or a queue, of its own"):
+                await second.open()
+            await first.start("it", "go", run_id=f"only-{mode}")
+            assert (await first.result(f"only-{mode}")).text == "Hello."
 
     asyncio.run(main())

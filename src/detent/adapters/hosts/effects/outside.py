@@ -34,6 +34,7 @@ from detent.adapters.hosts.effects.outcomes import (
     with_judgement,
 )
 from detent.adapters.hosts.effects.own_rules import MustWaitError, OwnRules
+from detent.adapters.hosts.effects.pages import Pages
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import versions_of
 from detent.adapters.hosts.faults import Faults
@@ -105,7 +106,7 @@ class Outside:
         self, parts: Mapping[str, EffectParts], channels: Channels, faults: Faults
     ) -> None:
         self._parts, self._channels, self.faults = parts, channels, faults
-        self._rules = OwnRules()
+        self._rules, self._pages = OwnRules(), Pages()
         self._kept: dict[str, _Followed] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: dict[asyncio.Task[Any], str] = {}
@@ -158,6 +159,15 @@ class Outside:
         if begun is not None and not parts.lets(outcome, begun):  # it has lapsed in the meantime
             return parts.left(begun, job)
         return await self._reported(parts, outcome, effect, job)
+
+    async def page(self, wanted: Json, offset: int) -> Json:
+        """A page of what is in the journal. Raises what has kept it from being read."""
+        try:
+            parts = await self._parts_of(wanted)
+            return await self._pages.page(parts, wanted, offset)
+        except Exception as error:
+            self._later(wanted | {"effect": None}, error)
+            raise
 
     def _later(self, job: Json, error: BaseException) -> Json:
         """A job could not be performed, or not be told of: the run has it tried again."""
