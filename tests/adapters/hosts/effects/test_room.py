@@ -13,11 +13,15 @@ from detent import (
     Limits,
     MemoryJournal,
     ScriptedChatGenerator,
+    Tool,
     ToolCall,
     tool,
 )
+from detent.adapters.hosts.effects.bounds import Bound
 from detent.adapters.hosts.effects.history import Json, size_of
+from detent.approvals import Deny
 from detent.journals import Runs
+from detent.machine import Run
 from tests.adapters.hosts.effects.played import Stage
 
 ROOM = 4_000
@@ -100,5 +104,66 @@ def test_another_history_is_given_what_is_in_the_journal() -> None:
                 stage.engine.length_max += 3
             assert histories > 2
             assert Runs(stage.journal, stage.parts["it"].spec).at("r").outcome is not None
+
+    asyncio.run(main())
+
+
+@tool
+def fail(size: int) -> str:
+    """Say at length what is the matter."""
+    raise ValueError("x" * size)
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        (reader([3 * ROOM], 1), "the tool ran to its end"),
+        (
+            Agent(
+                chat_generator=ScriptedChatGenerator(ToolCall("fail", {"size": 3 * ROOM}), "Done."),
+                tools=[fail],
+            ),
+            "the tool has failed",
+        ),
+    ],
+)
+def test_what_a_tool_gives_that_is_too_large_is_said_to_be(
+    agent: Agent[Any, Any], said: str
+) -> None:
+    """The model reads what has become of the call, and of which size it was; nothing runs again."""
+
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            stage = Stage(agent, MemoryJournal())
+            stage.engine.outside.bound = Bound("The engine", ROOM)
+            inside = stage.inside(await stage.given())
+            assert await inside.follow() is None
+            (answer,) = [one for x in inside.run.state.messages for one in x.tool_call_results]
+            assert answer.error
+            assert said in answer.text
+            assert "The engine takes 4,000 of one step at most" in answer.text
+            started = [job for job in stage.engine.jobs if (job["effect"] or "").startswith("tool")]
+            assert len(started) == 1
+            assert max(size_of(job["events"]) for job in stage.engine.jobs) <= ROOM
+
+    asyncio.run(main())
+
+
+def test_a_verdict_that_is_too_large_is_a_fault() -> None:
+    """No call is judged by it, and whoever looks at the health is told."""
+
+    def talkative(call: ToolCall, tool: Tool, run: Run[Any]) -> Deny:
+        return Deny("x" * 3 * ROOM)
+
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            rules = {"fetch": talkative}
+            stage = Stage(reader([1], 1, confirmation_strategies=rules), MemoryJournal())
+            stage.engine.outside.bound = Bound("The engine", ROOM)
+            following = asyncio.create_task(stage.inside(await stage.given()).follow())
+            while not stage.engine.outside.faults.texts():  # noqa: ASYNC110 - in this loop
+                await asyncio.sleep(0)
+            following.cancel()
+            assert stage.engine.outside.faults.texts() == {"r": "StepTooLargeError"}
 
     asyncio.run(main())

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import define, field
+from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowHistory
+from temporalio.converter import (
+    DataConverter,
+    ExternalStorage,
+    StorageDriver,
+    StorageDriverClaim,
+    StorageDriverRetrieveContext,
+    StorageDriverStoreContext,
+)
 
 from detent import (
     Agent,
     AlwaysAskPolicy,
+    ChatGeneratorError,
     ChatMessage,
     ScriptedChatGenerator,
     SQLiteJournal,
@@ -141,3 +152,89 @@ def test_people_may_say_as_much_as_they_like(site: Site, tmp_path: Path) -> None
 
     asyncio.run(main())
     assert [size for size in reader.heard if size >= LARGE] == [LARGE, LARGE + 1]
+
+
+def test_a_result_that_is_too_large_fails_its_call(site: Site, tmp_path: Path) -> None:
+    """The tool ran once, and the model is told so, and why it has no result."""
+    reader = Reader(size=LARGE, beside=1, turns=1)
+
+    async def main() -> None:
+        async with asyncio.timeout(60), host_of({"it": reader.agent()}, site, tmp_path) as host:
+            await host.start("it", "go", run_id="result")
+            result = await host.result("result")
+            assert result.text == "Done."
+            (answer,) = [each for message in result.messages for each in message.tool_call_results]
+            assert answer.error
+            assert "ran to its end" in answer.text
+            assert "Temporal takes 1,500,000" in answer.text
+
+    asyncio.run(main())
+    assert (reader.asked, reader.fetched) == (2, 1)
+
+
+def test_an_answer_that_is_too_large_fails_the_run(site: Site, tmp_path: Path) -> None:
+    """The model was paid once, and is not asked again by itself."""
+    asked = list[int]()
+
+    def answer(messages: Sequence[ChatMessage]) -> str:
+        asked.append(len(messages))
+        return "x" * LARGE
+
+    agent = Agent(chat_generator=ScriptedChatGenerator(When(lambda messages: True, answer)))
+
+    async def main() -> None:
+        async with asyncio.timeout(60), host_of({"it": agent}, site, tmp_path) as host:
+            await host.start("it", "go", run_id="answer")
+            with pytest.raises(ChatGeneratorError, match="Temporal takes 1,500,000"):
+                await host.result("answer")
+
+    asyncio.run(main())
+    assert len(asked) == 1
+
+
+class Shelf(StorageDriver):
+    """Keeps what Temporal is not given, for one process."""
+
+    def __init__(self) -> None:
+        self.kept = list[Payload]()
+
+    def name(self) -> str:
+        """Of no other one."""
+        return "shelf"
+
+    async def store(
+        self, context: StorageDriverStoreContext, payloads: Sequence[Payload]
+    ) -> list[StorageDriverClaim]:
+        """Keep them."""
+        first = len(self.kept)
+        self.kept.extend(payloads)
+        return [StorageDriverClaim({"at": str(first + i)}) for i in range(len(payloads))]
+
+    async def retrieve(
+        self, context: StorageDriverRetrieveContext, claims: Sequence[StorageDriverClaim]
+    ) -> list[Payload]:
+        """Give them again."""
+        return [self.kept[int(claim.claim_data["at"])] for claim in claims]
+
+
+def test_a_client_with_a_store_for_what_is_large_takes_results_of_any_size(
+    site: Site, tmp_path: Path
+) -> None:
+    """Temporal's own external storage is for the user to set up."""
+    reader, shelf = Reader(size=LARGE, beside=2, turns=1), Shelf()
+
+    async def main() -> None:
+        converter = replace(
+            DataConverter.default, external_storage=ExternalStorage(drivers=[shelf])
+        )
+        client = await Client.connect(site.told()["client"], data_converter=converter)
+        journal = SQLiteJournal(tmp_path / "runs.db")
+        host = TemporalHost({"it": reader.agent()}, journal, client=client, mode="effects")
+        async with asyncio.timeout(60), host:
+            await host.start("it", "go", run_id="shelf")
+            result = await host.result("shelf")
+            answers = [one for message in result.messages for one in message.tool_call_results]
+            assert [len(answer.text) for answer in answers] == [LARGE, LARGE]
+
+    asyncio.run(main())
+    assert shelf.kept

@@ -23,6 +23,7 @@ from detent.adapters.drivers.recording import ForeignRecorder, Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.effects.bounds import Bound
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outcomes import (
@@ -100,7 +101,10 @@ class Outside:
 
     Attributes:
         faults: by run, what keeps its jobs from being performed here.
+        bound: what the engine takes of one effect; None is as much as there is.
     """
+
+    bound: Bound | None = None
 
     def __init__(
         self, parts: Mapping[str, EffectParts], channels: Channels, faults: Faults
@@ -293,7 +297,8 @@ class Outside:
             event = await self._event(parts, run, effect)
         if isinstance(effect, Judge) and event is not None:
             self._rules.note(parts.spec, run, effect, event)
-        return reported(parts.spec, effect, event)
+        report = reported if self.bound is None else self.bound.report
+        return report(parts.spec, effect, event)
 
     async def _event(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Event | None:
         assembly = evolve(parts.assembly, listener=partial(self._channels.tell, run.id))

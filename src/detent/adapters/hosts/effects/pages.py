@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import partial
 from hashlib import sha256
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from attrs import define, field
 
@@ -60,13 +60,15 @@ def without_events(message: Json, room: int) -> Json:
 def wanted_events(job: Json, outcome: Json) -> Json:
     """Which entries are to be read."""
     names = ("agent", "rules", "run_id")
-    return {name: job[name] for name in names} | outcome["wanted"]
+    return dict({name: job[name] for name in names} | outcome["wanted"])
 
 
-def whole(text: str, wanted: Json) -> Any:
-    """What was wanted, of all its pages."""
-    read = json.loads(text)
-    return read if wanted["count"] is None else {"missed": {"at": wanted["length"], "events": read}}
+def whole(text: str, wanted: Json) -> Json:
+    """What was wanted, of all its pages: the run, or what others have written to it."""
+    read: Any = json.loads(text)
+    if wanted["count"] is not None:
+        read = {"missed": {"at": wanted["length"], "events": read}}
+    return cast("Json", read)
 
 
 @define(eq=False)

@@ -33,8 +33,8 @@ def total(happened: Sequence[Happened]) -> int:
     return sum(one.size for one in happened)
 
 
-def fitting(happened: Sequence[Happened], room: int) -> Sequence[Happened]:
+def fitting(happened: Sequence[Happened], room: int) -> list[Happened]:
     """Those of them that fit, from the first one on, which goes by itself if it must."""
     sizes = enumerate(accumulate(one.size for one in happened))
     count = next((place for place, size in sizes if size > room), len(happened))
-    return happened[: max(1, count)]
+    return list(happened[: max(1, count)])

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.hosts.effects.bounds import Bound
 from detent.adapters.hosts.effects.driving import HistoryKeeper
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
@@ -83,7 +84,10 @@ class TemporalHost(EngineHost):
     ) -> HistoryKeeper:
         client = await _reached(self._engine)
         from detent.adapters.hosts.engines.temporal_effects import TemporalEffects
+        from detent.adapters.hosts.engines.temporal_follow import STEP_MAX
 
+        if client.data_converter.external_storage is None:
+            outside.bound = Bound(self.engine_name, STEP_MAX)
         return TemporalEffects(
             *(client, f"{self._queue}-effects", self._beat_s, parts, outside),
             running=self._running,

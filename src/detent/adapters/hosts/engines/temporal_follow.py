@@ -45,6 +45,9 @@ LOST = "the worker that was at work on it has fallen silent"
 FOLLOWERS = "detent_followers"
 ROOM = 500_000
 """So many bytes go with one job, or page: Temporal takes 2 MB, and warns from 512 kB on."""
+STEP_MAX = 1_500_000
+"""So many bytes may come of one effect: what has happened is an event, and travels whole. A client
+may encrypt it, which takes room as well."""
 GROWTH, GROWTH_MAX = 2, 8_000_000
 """A history that has begun with a large run grows by so much before another one goes on: as many
 times as large, and so many bytes more at most. Temporal ends one of 50 MB."""
@@ -127,7 +130,7 @@ class TemporalHistory:
             self._events = info.get_current_history_length()
         return opening
 
-    async def _read(self, wanted: Json) -> Any:
+    async def _read(self, wanted: Json) -> Json:
         """What is in the journal, by pages. They are begun anew where they are not of one text."""
         text, of, is_more = "", None, True
         while is_more:
