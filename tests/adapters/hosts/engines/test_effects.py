@@ -23,6 +23,7 @@ from detent import (
 from detent.adapters.hosts.engines.host import Mode
 from detent.adapters.hosts.engines.temporal_run import workflow_id
 from detent.hosts import EffectsRefusedError, HostRefusal, TemporalHost
+from detent.testing import When
 from tests.adapters.hosts.engines.example_agents import Told, boss, nap, of_examples
 from tests.adapters.hosts.engines.replaying import replay_failure
 from tests.adapters.hosts.engines.sites import Site, site_of
@@ -244,3 +245,29 @@ def test_a_second_host_on_one_queue_by_one_client_is_refused(
             assert (await first.result(f"only-{mode}")).text == "Hello."
 
     asyncio.run(main())
+
+
+def test_a_worker_with_another_journal_leaves_the_runs_to_others(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It says so in its log and its health, also of a run of the same id, which is another one."""
+    where, runs = site.told()["client"], [f"theirs-{number}" for number in range(6)]
+
+    def host(name: str, *, works: bool = True) -> TemporalHost:
+        script = ScriptedChatGenerator(When(lambda messages: True, "Hello."))
+        journal, agents = SQLiteJournal(tmp_path / name), {"it": Agent(chat_generator=script)}
+        options: dict[str, Any] = {"client": where, "mode": "effects", "queue": "journals"}
+        return TemporalHost(agents, journal, works=works, look_s=0.5, **options)
+
+    async def main() -> None:
+        async with asyncio.timeout(90), host("other.db") as other, host("one.db") as one:
+            for run_id in runs:
+                await one.start("it", "go", run_id=run_id)
+            await other.start("it", "go", run_id=runs[0])  # Temporal has that already
+            for run_id in runs:
+                assert (await one.result(run_id)).text == "Hello."
+            assert set(other.health().faults.values()) >= {"OtherJournalError"}
+            assert one.health().faults == {}
+
+    asyncio.run(main())
+    assert "workers on one queue have one journal" in caplog.text

@@ -6,18 +6,14 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from detent.adapters.hosts.effects.contract import StepTooLargeError
 from detent.adapters.hosts.effects.history import Json, size_of
 from detent.adapters.hosts.effects.outcomes import reported
 from detent.core.chat.replies import ModelFailure
-from detent.core.errors import DetentError
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event, ModelFailed, ModelReplied, ToolRaised, ToolReturned
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.result import ToolFault
-
-
-class StepTooLargeError(DetentError):
-    """What has come of an effect is larger than what the engine takes of one."""
 
 
 @frozen

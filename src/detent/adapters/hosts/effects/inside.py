@@ -17,7 +17,7 @@ from typing import Any
 from attrs import define, field
 
 from detent.adapters.drivers.session import Session
-from detent.adapters.hosts.effects.contract import require_rules
+from detent.adapters.hosts.effects.contract import WHOSE, require_rules
 from detent.adapters.hosts.effects.history import EngineClock, Future, History, Json
 from detent.adapters.hosts.effects.stored import report_from_json
 from detent.adapters.hosts.effects.unwritten import Happened, fitting, total
@@ -214,7 +214,7 @@ class Inside:
         if effect is None and self.engine.room is not None:
             carried = fitting(carried, self.engine.room)
         job: Json = {
-            **{what: self.opening[what] for what in ("agent", "rules", "run_id")},
+            **{what: self.opening[what] for what in WHOSE},
             "at": self.engine.now(),
             "length": since,
             "events": [happening.data for happening in carried],

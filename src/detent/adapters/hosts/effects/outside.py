@@ -24,7 +24,11 @@ from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.bounds import Bound
-from detent.adapters.hosts.effects.contract import require_rules
+from detent.adapters.hosts.effects.contract import (
+    require_here,
+    require_rules,
+    require_same,
+)
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outcomes import (
     LATER,
@@ -110,7 +114,7 @@ class Outside:
         self, parts: Mapping[str, EffectParts], channels: Channels, faults: Faults
     ) -> None:
         self._parts, self._channels, self.faults = parts, channels, faults
-        self._rules, self._pages = OwnRules(), Pages()
+        self._rules, self.pages = OwnRules(), Pages()
         self._kept: dict[str, _Followed] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: dict[asyncio.Task[Any], str] = {}
@@ -168,7 +172,7 @@ class Outside:
         """A page of what is in the journal. Raises what has kept it from being read."""
         try:
             parts = await self._parts_of(wanted)
-            return await self._pages.page(parts, wanted, offset)
+            return await self.pages.page(parts, wanted, offset)
         except Exception as error:
             self._later(wanted | {"effect": None}, error)
             raise
@@ -341,20 +345,22 @@ class Outside:
         spec, run_id, length = parts.spec, job["run_id"], job["length"]
         journal = parts.assembly.required_journal
         entries = await asked(lambda: list(journal.read(run_id, length - 1)))
-        if not entries:
-            return LATER  # what comes before is on its way
+        if not entries:  # what comes before is on its way, if anything is there
+            await asked(partial(require_here, journal, spec, job))
+            return LATER
         there = [entry_to_json(spec, run_id, entry, data) for entry, data in with_data(entries[1:])]
         events: list[Json] = job["events"]
         count = _same(there, events)
+        followed = await self._followed(parts, job, length + len(there))
         if count < min(len(there), len(events)) or (job["look"] and count < len(there)):
             return {"missed": {"at": length + count, "events": there[count:]}}
-        followed = await self._followed(parts, run_id, length + len(there))
         if new := [event_from_json(spec, event) for event in events[len(there) :]]:
             followed.clock.at = max(followed.clock.at, job["at"])
             await in_event_loop(followed.session.feed_steps(*new))
         return followed.session.run
 
-    async def _followed(self, parts: EffectParts, run_id: str, length: int) -> _Followed:
+    async def _followed(self, parts: EffectParts, job: Json, length: int) -> _Followed:
+        run_id = job["run_id"]
         kept = self._kept.pop(run_id, None)
         if kept is None or kept.recorder.length != length:
             read = partial(loaded, parts.assembly.required_journal, parts.spec, run_id)
@@ -362,6 +368,7 @@ class Outside:
             if at.length != length:
                 raise JournalConflictError(run_id, length, at.length)
             kept = self._new(parts, at)
+        require_same(kept.session.run, job)
         self._kept[run_id] = kept
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]

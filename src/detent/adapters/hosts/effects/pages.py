@@ -16,6 +16,7 @@ from typing import Any, cast
 from attrs import define, field
 
 from detent.adapters.drivers.loading import loaded
+from detent.adapters.hosts.effects.contract import WHOSE, require_here
 from detent.adapters.hosts.effects.history import Json, size_of
 from detent.adapters.hosts.effects.outcomes import entry_to_json
 from detent.adapters.hosts.effects.parts import EffectParts
@@ -38,8 +39,7 @@ def without_run(opening: Json, room: int) -> Json:
 
 def wanted_run(opening: Json) -> Json:
     """Which run is to be read, as it was behind so many entries, by these versions of its tools."""
-    names = ("agent", "rules", "run_id", "length", "versions")
-    return {name: opening[name] for name in names} | {"count": None}
+    return {name: opening[name] for name in (*WHOSE, "length", "versions")} | {"count": None}
 
 
 def without_missed(outcome: Json, room: int) -> Json:
@@ -59,8 +59,7 @@ def without_events(message: Json, room: int) -> Json:
 
 def wanted_events(job: Json, outcome: Json) -> Json:
     """Which entries are to be read."""
-    names = ("agent", "rules", "run_id")
-    return dict({name: job[name] for name in names} | outcome["wanted"])
+    return dict({name: job[name] for name in WHOSE} | outcome["wanted"])
 
 
 def whole(text: str, wanted: Json) -> Json:
@@ -83,7 +82,8 @@ class Pages:
 
         Raises:
             JournalError: the journal cannot be read, or is damaged.
-            StoredDataError: there is no such run, or its agent has changed.
+            OtherJournalError: it has no such run.
+            StoredDataError: its agent has changed.
         """
         name = json.dumps(wanted, sort_keys=True)
         text = self._kept.pop(name, None)
@@ -101,6 +101,7 @@ class Pages:
 def _text(parts: EffectParts, wanted: Mapping[str, Any]) -> str:
     journal, run_id = parts.assembly.required_journal, wanted["run_id"]
     length, count = wanted["length"], wanted["count"]
+    require_here(journal, parts.spec, wanted)
     if count is None:
         spec = with_versions(parts.spec, wanted["versions"])
         at = loaded(journal, spec, run_id, length)
