@@ -32,7 +32,7 @@ from detent import (
     tool,
 )
 from detent.adapters.hosts.engines.temporal_run import workflow_id
-from detent.hosts import Accepted, TemporalHost
+from detent.hosts import Accepted, TemporalHost, TryAgain
 from detent.testing import When
 from tests.adapters.hosts.engines.replaying import replay_failure
 from tests.adapters.hosts.engines.sites import Site, site_of
@@ -57,6 +57,7 @@ class Reader:
     size: int
     beside: int
     turns: int
+    text: str | None = None
     fetched: int = 0
     asked: int = 0
     heard: list[int] = field(factory=list)
@@ -79,7 +80,7 @@ class Reader:
         if self.asked > self.turns:
             return ChatMessage.from_assistant("Done.")
         calls = [ToolCall("fetch", {"number": number}) for number in range(self.beside)]
-        return ChatMessage.from_assistant(tool_calls=calls)
+        return ChatMessage.from_assistant(self.text, tool_calls=calls)
 
 
 def host_of(agents: Mapping[str, Agent[Any, Any]], site: Site, folder: Path) -> TemporalHost:
@@ -238,3 +239,45 @@ def test_a_client_with_a_store_for_what_is_large_takes_results_of_any_size(
 
     asyncio.run(main())
     assert shelf.kept
+
+
+def test_a_large_conversation_is_begun_again_and_goes_on(site: Site, tmp_path: Path) -> None:
+    """As its run is tried again, and as another run goes on behind it."""
+    failing = [True]
+
+    def answer(messages: Sequence[ChatMessage]) -> str:
+        if failing:
+            failing.clear()
+            raise ValueError("no")
+        return f"heard {sum(len(message.text or '') for message in messages)}"
+
+    agent = Agent(chat_generator=ScriptedChatGenerator(When(lambda messages: True, answer)))
+
+    async def main() -> None:
+        async with asyncio.timeout(60), host_of({"it": agent}, site, tmp_path) as host:
+            await host.start("it", "a" * LARGE, run_id="again", thread_id="talk")
+            with pytest.raises(ChatGeneratorError):
+                await host.result("again")
+            assert isinstance(await host.send("again", TryAgain()), Accepted)
+            while not await host.runs("done"):  # noqa: ASYNC110 - it goes on elsewhere
+                await asyncio.sleep(0.02)
+            assert (await host.result("again")).text == f"heard {LARGE}"
+            behind = await host.send("again", ChatMessage.from_user("b" * LARGE))
+            assert isinstance(behind, Accepted)
+            text = (await host.result(behind.run_id)).text
+            assert text == f"heard {2 * LARGE + len(f'heard {LARGE}')}"
+
+    asyncio.run(main())
+
+
+def test_a_large_reply_with_calls_is_written_before_they_begin(site: Site, tmp_path: Path) -> None:
+    """Each of them would carry it, and all of them are told to the engine at once."""
+    reader = Reader(size=10, beside=8, turns=1, text="x" * 1_400_000)
+
+    async def main() -> None:
+        async with asyncio.timeout(60), host_of({"it": reader.agent()}, site, tmp_path) as host:
+            await host.start("it", "go", run_id="reply")
+            assert (await host.result("reply")).text == "Done."
+
+    asyncio.run(main())
+    assert (reader.asked, reader.fetched) == (2, 8)
