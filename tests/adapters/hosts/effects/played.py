@@ -55,6 +55,7 @@ class Played:
     history: list[Given] = field(factory=list)
     jobs: list[Json] = field(factory=list)
     length_max: int = 10_000
+    room: int | None = None
     endless: tuple[str, ...] = ()
     _at: float = 1_800_000_000.0
 
@@ -129,6 +130,7 @@ class Again:
     """The same history once more: nothing is performed, and nothing is asked for."""
 
     history: list[Given]
+    room: int | None = None
     jobs: list[Json] = field(factory=list)
     _at: float = 1_800_000_000.0
     _place: int = 0
@@ -202,7 +204,7 @@ class Stage:
 
     async def again(self, given: Json) -> tuple[Inside, Again]:
         """The same history once more."""
-        engine = Again(list(self.engine.history))
+        engine = Again(list(self.engine.history), self.engine.room)
         inside = self.inside(given, engine)
         with suppress(EOFError):
             await inside.follow()

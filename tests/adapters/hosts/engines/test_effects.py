@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from temporalio.client import Client, WorkflowHistory
-from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from detent import (
     Agent,
@@ -22,9 +21,11 @@ from detent import (
     ToolCall,
 )
 from detent.adapters.hosts.effects.identity import nonce_of, workflow_id
-from detent.adapters.hosts.engines.temporal_follow import FOLLOWERS, DetentEffects, Followers
+from detent.adapters.hosts.engines.host import Mode
 from detent.hosts import EffectsRefusedError, HostRefusal, TemporalHost
+from detent.testing import When
 from tests.adapters.hosts.engines.example_agents import Told, boss, nap, of_examples
+from tests.adapters.hosts.engines.replaying import replay_failure
 from tests.adapters.hosts.engines.sites import Site, site_of
 from tests.examples.loading import example
 
@@ -58,18 +59,6 @@ async def lived(where: str, told: Told, folder: Path) -> dict[str, WorkflowHisto
         ids = {name: workflow_id(name, nonce_of(journal, name)) for name in told}
         handles = {name: client.get_workflow_handle(one) for name, one in ids.items()}
         return {name: await handle.fetch_history() for name, handle in handles.items()}
-
-
-async def replay_failure(agent: Agent[Any, Any], name: str, history: WorkflowHistory) -> str:
-    """What Temporal's replayer says of a history with this agent; "" is nothing."""
-    FOLLOWERS["examples-effects"] = Followers({name: agent.spec})
-    try:
-        runner = UnsandboxedWorkflowRunner()
-        replayer = Replayer(workflows=[DetentEffects], workflow_runner=runner)
-        found = await replayer.replay_workflow(history, raise_on_replay_failure=False)
-    finally:
-        del FOLLOWERS["examples-effects"]
-    return str(found.replay_failure or "")
 
 
 def changed(agent: Agent[Any, Any]) -> list[Agent[Any, Any]]:
@@ -212,3 +201,75 @@ def test_a_run_of_a_changed_agent_stands_still_and_says_so(site: Site, tmp_path:
                 assert (await again.result("old")).text == "Done."
 
     asyncio.run(main())
+
+
+def two_hosts(folder: Path, client: Client | str, mode: Mode) -> tuple[TemporalHost, TemporalHost]:
+    """On one queue and journal, in one process."""
+    journal = SQLiteJournal(folder / "runs.db")
+
+    def host() -> TemporalHost:
+        agents = {"it": Agent(chat_generator=ScriptedChatGenerator(*["Hello."] * 2))}
+        return TemporalHost(agents, journal, client=client, mode=mode, queue="beside")
+
+    return host(), host()
+
+
+def test_hosts_of_one_process_do_not_take_anything_from_each_other(
+    site: Site, tmp_path: Path
+) -> None:
+    """One goes on with its queue when the other one is closed."""
+
+    async def main() -> None:
+        first, second = two_hosts(tmp_path, site.told()["client"], "effects")
+        async with asyncio.timeout(60), first:
+            async with second:
+                await second.start("it", "go", run_id="beside-a")
+                assert (await second.result("beside-a")).text == "Hello."
+            await first.start("it", "go", run_id="beside-b")
+            assert (await first.result("beside-b")).text == "Hello."
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("mode", ["legs", "effects"])
+def test_a_second_host_on_one_queue_by_one_client_is_refused(
+    mode: Mode, site: Site, tmp_path: Path
+) -> None:
+    """As Temporal's library takes one worker there; the first one goes on."""
+
+    async def main() -> None:
+        client = await Client.connect(site.told()["client"])
+        first, second = two_hosts(tmp_path, client, mode)
+        async with asyncio.timeout(60), first:
+            with pytest.raises(ValueError, match="a client, or a queue, of its own"):
+                await second.open()
+            await first.start("it", "go", run_id=f"only-{mode}")
+            assert (await first.result(f"only-{mode}")).text == "Hello."
+
+    asyncio.run(main())
+
+
+def test_a_worker_with_another_journal_leaves_the_runs_to_others(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It says so in its log and its health, also of a run of the same id, which is another one."""
+    where, runs = site.told()["client"], [f"theirs-{number}" for number in range(6)]
+
+    def host(name: str, *, works: bool = True) -> TemporalHost:
+        script = ScriptedChatGenerator(When(lambda messages: True, "Hello."))
+        journal, agents = SQLiteJournal(tmp_path / name), {"it": Agent(chat_generator=script)}
+        options: dict[str, Any] = {"client": where, "mode": "effects", "queue": "journals"}
+        return TemporalHost(agents, journal, works=works, look_s=0.5, **options)
+
+    async def main() -> None:
+        async with asyncio.timeout(90), host("other.db") as other, host("one.db") as one:
+            for run_id in runs:
+                await one.start("it", "go", run_id=run_id)
+            await other.start("it", "go", run_id=runs[0])  # Temporal has that already
+            for run_id in runs:
+                assert (await one.result(run_id)).text == "Hello."
+            assert set(other.health().faults.values()) >= {"OtherJournalError"}
+            assert one.health().faults == {}
+
+    asyncio.run(main())
+    assert "workers on one queue have one journal" in caplog.text

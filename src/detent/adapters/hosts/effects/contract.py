@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from detent.adapters.agent.assembly import AssembledTool, Assembly, inner_hooks_of
+from detent.adapters.drivers.loading import loaded
 from detent.adapters.hosts.effects.versions import versions_of
 from detent.core.errors import AgentChangedError, DetentError
 from detent.core.machine.due import budgets_of
@@ -15,11 +16,49 @@ from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import run_to_json
 from detent.core.storage.rules import rules_fingerprint
 from detent.core.tools.version import hash_of
-from detent.ports.journal import Journal, is_concealing
+from detent.ports.journal import Journal, RunNotFoundError, is_concealing
 
 
 class EffectsRefusedError(DetentError, ValueError):
     """An agent cannot be followed once more by an engine, or must not be: host it by legs."""
+
+
+class StepTooLargeError(DetentError):
+    """What has come of an effect is larger than what the engine takes of one."""
+
+
+class OtherJournalError(DetentError):
+    """The engine has given this worker a run that is not in its journal: others have another one.
+
+    Or it has been deleted there while it went on. Nothing of the run is performed here. Whoever has
+    its journal goes on with it.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"the journal of this worker does not have run {run_id!r} that the engine gives it: "
+            "workers on one queue have one journal: give this one the same, or a queue of its own; "
+            "if the run has been deleted, end its workflow in the engine"
+        )
+
+
+WHOSE = ("agent", "rules", "run_id", "nonce")
+"""What an opening says, and each job after it, of whose it is."""
+
+
+def require_same(run: Run[Any], job: Mapping[str, Any]) -> None:
+    """Raise OtherJournalError unless a job is about this run."""
+    if run.nonce != job["nonce"]:
+        raise OtherJournalError(run.id)
+
+
+def require_here(journal: Journal, spec: AgentSpec[Any], job: Mapping[str, Any]) -> None:
+    """Raise OtherJournalError unless a journal has the run that a job is about."""
+    try:
+        at = loaded(journal, spec, job["run_id"], 1)
+    except RunNotFoundError:
+        raise OtherJournalError(job["run_id"]) from None
+    require_same(at.run, job)
 
 
 def require_followable(assemblies: Mapping[str, Assembly[Any]], journal: Journal) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -13,8 +14,18 @@ Future: TypeAlias = Any
 """What an engine gives for what it has begun: `result` is what came of it."""
 
 
+def size_of(data: object) -> int:
+    """How many bytes it has as JSON, as the libraries of engines write it: at most."""
+    return len(json.dumps(data))
+
+
 class History(Protocol):
     """What the inside needs of an engine. All of it comes out the same when it is replayed."""
+
+    @property
+    def room(self) -> int | None:
+        """How many bytes of events a job carries beside each other; None is any number."""
+        ...
 
     def now(self) -> float:
         """The time, in seconds since 1970."""

@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from detent.adapters.drivers.session import Session
-from detent.adapters.hosts.effects.contract import require_rules
+from detent.adapters.hosts.effects.contract import WHOSE, require_rules
 from detent.adapters.hosts.effects.history import EngineClock, Future, History, Json
 from detent.adapters.hosts.effects.stored import report_from_json
+from detent.adapters.hosts.effects.unwritten import Happened, fitting, total
 from detent.adapters.hosts.effects.versions import (
     NO_VERSIONS,
     Versions,
@@ -45,21 +46,13 @@ RECORD = "record"
 MAIL = "mail"
 
 
-@frozen
-class _Happened:
-    """An event that is not known to be in the journal: also as JSON, and the run after it."""
-
-    event: Event
-    data: Json
-    after: Run[Any]
-
-
 @define(eq=False)
 class _Flight:
     """What the engine is at work on: a job, or the wait before it is begun again.
 
-    `at` is when the job was given, which tells it from others of the same effect; `early` is that
-    its worker has said that it never ran, before it is known here that the worker was given up.
+    Without a `future` it is held until what is to be written before it fits into a job. `at` is
+    when the job was given, which tells it from others of the same effect; `early` is that its
+    worker has said that it never ran, before it is known here that the worker was given up.
     """
 
     effect: Effect | None
@@ -87,7 +80,7 @@ class Inside:
     _session: Session[Any] = field(init=False)
     _base: Run[Any] = field(init=False)
     _length: int = field(init=False)
-    _happened: list[_Happened] = field(init=False, factory=list)
+    _happened: list[Happened] = field(init=False, factory=list)
     _sent: int = field(init=False)
     _flights: dict[str, _Flight] = field(init=False, factory=dict)
     _mail: Future | None = field(init=False, default=None)
@@ -123,28 +116,42 @@ class Inside:
 
     def _keep(self, changes: Sequence[tuple[Event, Run[Any]]]) -> None:
         for event, after in changes:
-            self._happened.append(_Happened(event, event_to_json(self.spec, event), after))
+            self._happened.append(Happened(event, event_to_json(self.spec, event), after))
 
     async def follow(self) -> Json | None:
         """Follow the run. None says that it has ended; else that is what another history is given.
 
-        All that has happened is in the journal then, but for what is handed on.
+        All that has happened is in the journal then.
         """
         while True:
-            if not self._flights and self.engine.is_long() and self.run.outcome is None:
-                self._leave_mail()
-                return self._handed_on()
-            self._begin()
+            if not self._is_at_work and self.engine.is_long() and self.run.outcome is None:
+                if not self._happened and RECORD not in self._flights:
+                    self._leave_all()
+                    return self._handed_on()
+                self._record()
+            else:
+                self._begin()
             if not (self._flights or self._session.under_way):
                 self._leave_mail()
                 self._session.close()
                 return None
             await self._hear()
 
+    @property
+    def _is_at_work(self) -> bool:
+        """Whether another history would have to wait for more than times and what is written."""
+        effects = (flight.effect for name, flight in self._flights.items() if name != RECORD)
+        return any(not isinstance(effect, WaitUntil) for effect in effects)
+
+    def _leave_all(self) -> None:
+        """Leave times and mail: whoever goes on waits for the same times."""
+        for name in list(self._flights):
+            self._drop(name)
+        self._leave_mail()
+
     def _handed_on(self) -> Json:
         run = run_to_json(self.spec, self._base)
-        events = [happening.data for happening in self._happened]
-        behind = {"run": run, "length": self._length, "events": events, "lost": self._lost}
+        behind = {"run": run, "length": self._length, "events": [], "lost": self._lost}
         return self.opening | behind | {"versions": self._versions}
 
     def _leave_mail(self) -> None:
@@ -159,18 +166,18 @@ class Inside:
             name = effect.key.to_text()
             if (flight := self._flights.get(name)) is not None and flight.effect is effect:
                 self._drop(name)
-        is_carried = False
         for effect in fresh:
             if not isinstance(effect, AskHuman):
                 self._fly(effect)
-                is_carried = is_carried or not isinstance(effect, WaitUntil)
-        is_behind = self._sent < self.length or (self._happened and not self._flights)
-        is_owed = self._looks or (is_behind and not is_carried)
-        if is_owed and RECORD not in self._flights:
-            self._flights[RECORD] = self._flight(None)
-            is_carried, self._looks = True, False
-        if is_carried:
+        held = {name: flight for name, flight in self._flights.items() if flight.future is None}
+        is_held = bool(held) and not self._fits(len(held))
+        if held and not is_held:
+            for name, flight in held.items():
+                self._flights[name] = self._flight(flight.effect, tries=flight.tries)
             self._sent = self.length
+        is_behind = self._sent < self.length or (self._happened and not self._flights)
+        if self._looks or is_behind or is_held:
+            self._record()
 
     def _fly(self, effect: Effect) -> None:
         name = effect.key.to_text()
@@ -179,29 +186,52 @@ class Inside:
         elif isinstance(effect, WaitUntil):
             self._flights[name] = _Flight(effect, self.engine.sleep(name, effect.at), 0)
         else:
-            self._flights[name] = self._flight(effect)
+            self._flights[name] = _Flight(effect, None, 0)
 
-    def _flight(self, effect: Effect | None, *, is_whole: bool = False, tries: int = 0) -> _Flight:
-        """A job, which carries what no other one does, or all that may not be written yet."""
+    def _fits(self, count: int) -> bool:
+        """Whether so many jobs may carry what has happened, as each of them carries all of it.
+
+        RULE: what adds up is written first, by jobs that do nothing else, and one after the other.
+        """
+        room = self.engine.room
+        if room is None:
+            return True
+        unsent = total(self._happened[max(0, self._sent - self._length) :])
+        is_written_soon = RECORD not in self._flights or total(self._happened) <= room
+        return count * unsent <= room and is_written_soon
+
+    def _record(self, tries: int = 0) -> None:
+        """Have written down what nobody else carries, or as much of it as one job may carry."""
+        if RECORD not in self._flights:
+            self._flights[RECORD] = flight = self._flight(None, tries=tries)
+            self._looks, self._sent = False, max(self._sent, flight.until)
+
+    def _flight(self, effect: Effect | None, *, tries: int = 0) -> _Flight:
+        """A job, which carries what no other one does; one that only writes begins at the front."""
         name = RECORD if effect is None else effect.key.to_text()
-        since = self._length if is_whole or effect is None else max(self._sent, self._length)
+        since = self._length if effect is None else max(self._sent, self._length)
+        carried = self._happened[since - self._length :]
+        if effect is None and self.engine.room is not None:
+            carried = fitting(carried, self.engine.room)
         job: Json = {
-            **{what: self.opening[what] for what in ("agent", "rules", "run_id", "nonce")},
+            **{what: self.opening[what] for what in WHOSE},
             "at": self.engine.now(),
             "length": since,
-            "events": [happening.data for happening in self._happened[since - self._length :]],
+            "events": [happening.data for happening in carried],
             "effect": None if effect is None else name,
             "look": effect is None and self._looks,
         }
         future = self.engine.begin(name, job, is_once=isinstance(effect, RunTool))
-        return _Flight(effect, future, self.length, tries=tries, at=job["at"])
+        return _Flight(effect, future, since + len(carried), tries=tries, at=job["at"])
 
     def _drop(self, name: str) -> None:
-        self.engine.drop(self._flights.pop(name).future)
+        if (future := self._flights.pop(name).future) is not None:
+            self.engine.drop(future)
 
     async def _hear(self) -> None:
         mail = self._mail = self.engine.hear() if self._mail is None else self._mail
-        waited = {name: flight.future for name, flight in self._flights.items()}
+        flights = self._flights.items()
+        waited = {name: flight.future for name, flight in flights if flight.future is not None}
         for name in await self.engine.first({MAIL: mail, **waited}):
             if name == MAIL:
                 (message, answer), self._mail = mail.result(), None
@@ -218,8 +248,13 @@ class Inside:
             del self._flights[name]
             now, number = self.engine.now(), self.engine.number()
             self._session.land(effect, ClockTicked(max(now, effect.at), number))
-        elif flight.is_pause:
-            self._flights[name] = self._flight(effect, is_whole=True, tries=flight.tries)
+        elif flight.is_pause:  # what it carried is perhaps not written
+            self._sent = self._length
+            if effect is None:
+                del self._flights[name]
+                self._record(flight.tries)
+            else:
+                self._flights[name] = _Flight(effect, None, 0, tries=flight.tries)
         else:
             self._settle(name, flight, flight.future.result())
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from detent.adapters.drivers.loading import marked_event
+from detent.adapters.hosts.effects.contract import OtherJournalError, StepTooLargeError
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.stored import report_to_json
 from detent.adapters.telemetry.logs import LOGGER
@@ -30,9 +31,10 @@ def is_tool(job: Json) -> bool:
 def later(job: Json, error: BaseException) -> Json:
     """A job could not be begun; it is tried again."""
     name = type(error).__name__
+    said = error if isinstance(error, OtherJournalError | StepTooLargeError) else name
     LOGGER.warning(
         "run %s could not go on here with %s: %s",
-        *(job["run_id"], job["effect"] or "what has happened", name),
+        *(job["run_id"], job["effect"] or "what has happened", said),
         extra={"run_id": job["run_id"]},
     )
     return {"later": name}

@@ -16,7 +16,6 @@ from weakref import WeakValueDictionary
 from attrs import define, evolve
 
 from detent.adapters.agent.assembly import nested_performers, with_inner
-from detent.adapters.drivers.company.identity import is_same
 from detent.adapters.drivers.company.lost_outcomes import LostOutcomes
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
@@ -24,7 +23,12 @@ from detent.adapters.drivers.recording import ForeignRecorder, Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
-from detent.adapters.hosts.effects.contract import require_rules
+from detent.adapters.hosts.effects.bounds import Bound
+from detent.adapters.hosts.effects.contract import (
+    require_here,
+    require_rules,
+    require_same,
+)
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outcomes import (
     LATER,
@@ -35,6 +39,7 @@ from detent.adapters.hosts.effects.outcomes import (
     with_judgement,
 )
 from detent.adapters.hosts.effects.own_rules import MustWaitError, OwnRules
+from detent.adapters.hosts.effects.pages import Pages
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import versions_of
 from detent.adapters.hosts.faults import Faults
@@ -62,8 +67,6 @@ Begins: TypeAlias = Callable[[], Awaitable[bool]]
 """Has the engine know that a tool begins now; False says that it waits for it no longer."""
 CONFLICTS = 20
 """How often a job is written again when others write to the same run."""
-ANOTHER: Json = {"later": "the journal has another run of this id"}
-"""What came of a job where the journal has another run of its id: nothing is done for either."""
 KEPT = 256
 """So many runs are kept in memory, so that the next job of one need not read it."""
 
@@ -102,13 +105,16 @@ class Outside:
 
     Attributes:
         faults: by run, what keeps its jobs from being performed here.
+        bound: what the engine takes of one effect; None is as much as there is.
     """
+
+    bound: Bound | None = None
 
     def __init__(
         self, parts: Mapping[str, EffectParts], channels: Channels, faults: Faults
     ) -> None:
         self._parts, self._channels, self.faults = parts, channels, faults
-        self._rules = OwnRules()
+        self._rules, self.pages = OwnRules(), Pages()
         self._kept: dict[str, _Followed] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: dict[asyncio.Task[Any], str] = {}
@@ -161,6 +167,15 @@ class Outside:
         if begun is not None and not parts.lets(outcome, begun):  # it has lapsed in the meantime
             return parts.left(begun, job)
         return await self._reported(parts, outcome, effect, job)
+
+    async def page(self, wanted: Json, offset: int) -> Json:
+        """A page of what is in the journal. Raises what has kept it from being read."""
+        try:
+            parts = await self._parts_of(wanted)
+            return await self.pages.page(parts, wanted, offset)
+        except Exception as error:
+            self._later(wanted | {"effect": None}, error)
+            raise
 
     def _later(self, job: Json, error: BaseException) -> Json:
         """A job could not be performed, or not be told of: the run has it tried again."""
@@ -253,8 +268,7 @@ class Outside:
             lost = LostOutcomes(journal, spec, held, writer_at)
             await in_event_loop(lost.tell(at.run, at.length))
         except (JournalError, StoredDataError) as error:
-            name = type(error).__name__
-            LOGGER.warning("what a tool has given to run %s is lost: %s", run_id, name)
+            LOGGER.warning("what a tool gave to run %s is lost: %s", run_id, type(error).__name__)
 
     async def _not_owed(self, parts: EffectParts, job: Json) -> Json:
         """The run has moved past it while the job was on its way: a tool has not run here.
@@ -289,7 +303,8 @@ class Outside:
             event = await self._event(parts, run, effect)
         if isinstance(effect, Judge) and event is not None:
             self._rules.note(parts.spec, run, effect, event)
-        return reported(parts.spec, effect, event)
+        report = reported if self.bound is None else self.bound.report
+        return report(parts.spec, effect, event)
 
     async def _event(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Event | None:
         assembly = evolve(parts.assembly, listener=partial(self._channels.tell, run.id))
@@ -332,32 +347,30 @@ class Outside:
         spec, run_id, length = parts.spec, job["run_id"], job["length"]
         journal = parts.assembly.required_journal
         entries = await asked(lambda: list(journal.read(run_id, length - 1)))
-        if not entries:
-            return LATER  # what comes before is on its way
+        if not entries:  # what comes before is on its way, if anything is there
+            await asked(partial(require_here, journal, spec, job))
+            return LATER
         there = [entry_to_json(spec, run_id, entry, data) for entry, data in with_data(entries[1:])]
         events: list[Json] = job["events"]
         count = _same(there, events)
-        if count < min(len(there), len(events)) or (job["look"] and count < len(there)):
-            if not await asked(partial(is_same, journal, run_id, job["nonce"])):
-                return ANOTHER
-            return {"missed": {"at": length + count, "events": there[count:]}}
         followed = await self._followed(parts, job, length + len(there))
-        if followed.session.run.nonce != job["nonce"]:
-            return ANOTHER
+        if count < min(len(there), len(events)) or (job["look"] and count < len(there)):
+            return {"missed": {"at": length + count, "events": there[count:]}}
         if new := [event_from_json(spec, event) for event in events[len(there) :]]:
             followed.clock.at = max(followed.clock.at, job["at"])
             await in_event_loop(followed.session.feed_steps(*new))
         return followed.session.run
 
     async def _followed(self, parts: EffectParts, job: Json, length: int) -> _Followed:
-        run_id, nonce = job["run_id"], job["nonce"]
+        run_id = job["run_id"]
         kept = self._kept.pop(run_id, None)
-        if kept is None or (kept.recorder.length, kept.session.run.nonce) != (length, nonce):
+        if kept is None or (kept.recorder.length, kept.session.run.nonce) != (length, job["nonce"]):
             read = partial(loaded, parts.assembly.required_journal, parts.spec, run_id)
             at = await asked(read)
             if at.length != length:
                 raise JournalConflictError(run_id, length, at.length)
             kept = self._new(parts, at)
+        require_same(kept.session.run, job)
         self._kept[run_id] = kept
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]

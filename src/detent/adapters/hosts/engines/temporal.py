@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Unpack
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.hosts.effects.bounds import Bound
 from detent.adapters.hosts.effects.driving import HistoryKeeper
 from detent.adapters.hosts.effects.identity import workflow_id
 from detent.adapters.hosts.effects.outside import Outside
@@ -59,7 +59,8 @@ class TemporalHost(EngineHost):
 
     Raises:
         ImportError: temporalio is not installed: ``pip install 'detent[temporal]'``.
-        ValueError: the journal has no claims, there is no agent, or no such mode.
+        ValueError: the journal has no claims, there is no agent, or no such mode; or, when it is
+            opened, another host of this process works on the same queue by the same client.
     """
 
     engine_name = "Temporal"
@@ -84,7 +85,10 @@ class TemporalHost(EngineHost):
     ) -> HistoryKeeper:
         client = await _reached(self._engine)
         from detent.adapters.hosts.engines.temporal_effects import TemporalEffects
+        from detent.adapters.hosts.engines.temporal_follow import STEP_MAX
 
+        if client.data_converter.external_storage is None:
+            outside.bound = Bound(self.engine_name, STEP_MAX)
         return TemporalEffects(
             *(client, f"{self._queue}-effects", self._beat_s),
             *(self._journal, parts, outside),
@@ -97,9 +101,9 @@ class TemporalHost(EngineHost):
         if leg is None:
             return
         from temporalio import activity
-        from temporalio.worker import Worker
 
         from detent.adapters.hosts.engines.temporal_run import LEG, DetentRun
+        from detent.adapters.hosts.engines.temporal_worker import worker_of
 
         pause_s = self._beat_s / BEATS
 
@@ -116,14 +120,11 @@ class TemporalHost(EngineHost):
             finally:
                 beating.cancel()
 
-        self._worker = Worker(
-            self._client,
-            task_queue=self._queue,
-            workflows=[DetentRun],
-            activities=[detent_leg],
-            max_concurrent_activities=self._running,
-            graceful_shutdown_timeout=timedelta(seconds=self._drain_s),
-            max_heartbeat_throttle_interval=timedelta(seconds=pause_s),
+        self._worker = worker_of(
+            *(self._client, self._queue, DetentRun, [detent_leg]),
+            running=self._running,
+            drain_s=self._drain_s,
+            pause_s=pause_s,
         )
         self._serving = asyncio.create_task(self._worker.run(), name="detent temporal worker")
 

@@ -17,12 +17,14 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowUpdateFailedError,
 )
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outcomes import is_tool
 from detent.adapters.hosts.effects.outside import Outside
-from detent.adapters.hosts.engines.temporal_follow import BEGUN, SAY
+from detent.adapters.hosts.effects.pages import without_missed
+from detent.adapters.hosts.engines.temporal_follow import BEGUN, ROOM, SAY
 from detent.adapters.telemetry.logs import LOGGER
 
 if TYPE_CHECKING:
@@ -93,6 +95,20 @@ class EffectActivity:
             activity.raise_complete_async()
         return outcome
 
+    async def page(self, wanted: Json, offset: int) -> Json:
+        """A page of what is in the journal.
+
+        Raises:
+            ApplicationError: it cannot be read here, or now; the engine has it tried again.
+        """
+        beating = asyncio.create_task(self._beat(None))
+        try:
+            return await self.outside.page(wanted, offset)
+        except Exception as error:  # noqa: BLE001 - whatever it is, another worker may read it
+            raise ApplicationError(type(error).__name__, type=type(error).__name__) from None
+        finally:
+            beating.cancel()
+
     async def _is_over(self, workflow_id: str) -> bool:
         handle: WorkflowHandle[Any, Any] = self.client.get_workflow_handle(workflow_id)
         try:
@@ -136,7 +152,7 @@ class EffectActivity:
         if performed.cancelled():
             outcome: Json = {"lost": "its worker was ended while it was at work"}
         else:
-            outcome = performed.result()
+            outcome = without_missed(performed.result(), ROOM)
         if is_tool(job):
             late = self.outside.late(job, outcome)
             outcome.pop("wrapped", None)

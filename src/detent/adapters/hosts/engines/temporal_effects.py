@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,23 +20,25 @@ from temporalio.client import (
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.worker import Worker
 
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
 from detent.adapters.hosts.effects.identity import nonce_of, workflow_id
 from detent.adapters.hosts.effects.lost import HistoryLostError
 from detent.adapters.hosts.effects.outside import Outside
+from detent.adapters.hosts.effects.pages import without_events, without_run
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.temporal_activity import BEATS, EffectActivity, pauses
 from detent.adapters.hosts.engines.temporal_follow import (
     EFFECT,
-    FOLLOWERS,
     LOOK,
+    PAGE,
+    ROOM,
     SAY,
     DetentEffects,
     Followers,
 )
+from detent.adapters.hosts.engines.temporal_worker import worker_of
 from detent.adapters.hosts.reading import asked
 from detent.core.errors import AgentChangedError, DetentError
 from detent.ports.journal import Journal, JournalUnavailableError
@@ -45,6 +46,7 @@ from detent.ports.listing import StoredRun
 
 if TYPE_CHECKING:
     from temporalio.client import WorkflowHandle
+    from temporalio.worker import Worker
 
 SAY_S = 10.0
 """How long a word waits for a worker to hear it."""
@@ -85,20 +87,25 @@ class TemporalEffects:
         """Begin to take jobs, and to follow runs."""
         if not works:
             return
-        FOLLOWERS[self._queue] = self._followers
 
         @activity.defn(name=EFFECT)
         async def detent_effect(job: Json) -> Json:
             return await self._activity.perform(job)
 
-        self._worker = Worker(
+        @activity.defn(name=PAGE)
+        async def detent_page(wanted: Json, offset: int) -> Json:
+            return await self._activity.page(wanted, offset)
+
+        self._worker = worker_of(
             self._client,
-            task_queue=self._queue,
-            workflows=[DetentEffects],
-            activities=[detent_effect],
-            max_concurrent_activities=self._running,
-            graceful_shutdown_timeout=timedelta(seconds=self._drain_s),
-            max_heartbeat_throttle_interval=timedelta(seconds=self._beat_s / BEATS),
+            self._queue,
+            DetentEffects,
+            [detent_effect, detent_page],
+            running=self._running,
+            drain_s=self._drain_s,
+            pause_s=self._beat_s / BEATS,
+            is_shared=True,
+            interceptors=[self._followers],
         )
         self._serving = asyncio.create_task(self._worker.run(), name="detent temporal worker")
 
@@ -114,8 +121,6 @@ class TemporalEffects:
             await self._worker.shutdown()
             await self._serving
             leaving.cancel()
-            if FOLLOWERS.get(self._queue) is self._followers:
-                del FOLLOWERS[self._queue]
 
     @property
     def changed(self) -> Mapping[str, str]:
@@ -130,7 +135,7 @@ class TemporalEffects:
         try:
             await self._client.start_workflow(
                 DetentEffects.run,
-                args=[given | {"queue": self._queue}, self._beat_s],
+                args=[without_run(given, ROOM), self._beat_s],
                 id=workflow_id(given["run_id"], given["nonce"]),
                 task_queue=self._queue,
                 id_reuse_policy=policy,
@@ -217,7 +222,7 @@ class TemporalEffects:
         """A signal. A workflow that is not there has ended, and so has its run; or it is lost."""
         handle = await self._handle(run.run_id)
         try:
-            await handle.signal(LOOK, message)
+            await handle.signal(LOOK, without_events(message, ROOM))
         except RPCError as error:
             raise _said(error, run.run_id) from error
 

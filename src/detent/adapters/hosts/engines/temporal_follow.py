@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from attrs import field, frozen
 from temporalio import workflow
@@ -19,15 +19,22 @@ from temporalio.exceptions import (
     TimeoutError,  # noqa: A004 - of the library
     is_cancelled_exception,
 )
+from temporalio.worker import (
+    Interceptor,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+)
 
+from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.inside import Inside
+from detent.adapters.hosts.effects.pages import wanted_events, wanted_run, whole, without_run
 from detent.core.errors import AgentChangedError
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import status_of
 from detent.ports.listing import UnknownAgentError
 
-EFFECT, SAY, LOOK, BEGUN = "detent_effect", "say", "look", "begun"
+EFFECT, PAGE, SAY, LOOK, BEGUN = "detent_effect", "detent_page", "say", "look", "begun"
 EFFECT_MAX = timedelta(days=365)
 """How long an effect may take; what ends it earlier is its own time-out, or a silent worker."""
 AGAIN = RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_interval=timedelta(seconds=10))
@@ -35,29 +42,50 @@ ONCE = RetryPolicy(maximum_attempts=1)
 LOST = "the worker that was at work on it has fallen silent"
 
 
+FOLLOWERS = "detent_followers"
+ROOM = 500_000
+"""So many bytes go with one job, or page: Temporal takes 2 MB, and warns from 512 kB on."""
+STEP_MAX = 1_500_000
+"""So many bytes may come of one effect: what has happened is an event, and travels whole. A client
+may encrypt it, which takes room as well."""
+GROWTH, GROWTH_MAX = 2, 8_000_000
+"""A history that has begun with a large run grows by so much before another one goes on: as many
+times as large, and so many bytes more at most. Temporal ends one of 50 MB."""
+EVENTS = 2000
+"""So many events are enough, however small they are."""
+
+
 @frozen
-class Followers:
-    """The agents of a worker, as its workflows follow them, and the runs that it cannot follow."""
+class Followers(Interceptor):
+    """The agents of a worker, as its workflows follow them, and the runs that it cannot follow.
+
+    Its workflows find it: their library makes them, and gives them data alone. RULE: each worker
+    has its own, whatever other workers of its process there are.
+    """
 
     specs: Mapping[str, AgentSpec[Any]]
     changed: dict[str, str] = field(factory=dict)
 
-    def inside(self, opening: Json, engine: TemporalHistory) -> Inside:
-        """One that follows a run. Raises what fails the task, which the engine tries again."""
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: A002 - of the library
+    ) -> type[WorkflowInboundInterceptor] | None:
+        """Intercept nothing."""
+        input.unsafe_extern_functions[FOLLOWERS] = lambda: self
+        return None
+
+    def require(self, opening: Json) -> AgentSpec[Any]:
+        """The agent of a run. Raises what fails the task, which the engine tries again."""
         agent, run_id = opening["agent"], opening["run_id"]
         if agent not in self.specs:
             raise UnknownAgentError(agent, sorted(self.specs), run_id)
         try:
-            inside = Inside(self.specs[agent], opening, engine)
+            require_rules(self.specs[agent], agent, run_id, opening["rules"])
         except AgentChangedError as error:
             self.changed[run_id] = str(error)
             raise
         self.changed.pop(run_id, None)
-        return inside
-
-
-FOLLOWERS: dict[str, Followers] = {}
-"""By the name of a task queue: a workflow is made by its library, and is given data alone."""
+        return self.specs[agent]
 
 
 class TemporalHistory:
@@ -65,6 +93,8 @@ class TemporalHistory:
 
     def __init__(self, beat_s: float) -> None:
         self._beat = timedelta(seconds=beat_s)
+        self._size, self._events = 0, 0
+        self.room = ROOM
         self.mail: asyncio.Queue[tuple[Json, asyncio.Future[bool] | None]] = asyncio.Queue()
 
     def now(self) -> float:
@@ -77,8 +107,46 @@ class TemporalHistory:
 
     def is_long(self) -> bool:
         """Whether the server asks for another history, and nobody waits for a word of this one."""
-        is_long = workflow.info().is_continue_as_new_suggested()
-        return is_long and self.mail.empty() and workflow.all_handlers_finished()
+        info = workflow.info()
+        if not info.is_continue_as_new_suggested() or not self._has_grown(info):
+            return False
+        return self.mail.empty() and workflow.all_handlers_finished()
+
+    def _has_grown(self, info: workflow.Info) -> bool:
+        """RULE: a run that is large is not read anew by one history after another for nothing."""
+        enough = min(GROWTH * self._size, self._size + GROWTH_MAX)
+        is_larger = info.get_current_history_size() >= enough
+        return is_larger or info.get_current_history_length() >= self._events + EVENTS
+
+    async def whole(self, opening: Json) -> Json:
+        """With what a history begins, and with the run, which is read from the journal if need be.
+
+        What the history has by then is no reason for another one.
+        """
+        if opening["run"] is None:
+            opening = opening | {"run": await self._read(wanted_run(opening))}
+            info = workflow.info()
+            self._size = info.get_current_history_size()
+            self._events = info.get_current_history_length()
+        return opening
+
+    async def _read(self, wanted: Json) -> Json:
+        """What is in the journal, by pages. They are begun anew where they are not of one text."""
+        text, of, is_more = "", None, True
+        while is_more:
+            page: Json = await workflow.execute_activity(
+                PAGE,
+                args=[wanted, len(text)],
+                result_type=dict,
+                start_to_close_timeout=EFFECT_MAX,
+                heartbeat_timeout=self._beat,
+                retry_policy=AGAIN,
+            )
+            if text and page["of"] != of:
+                text = ""
+                continue
+            text, of, is_more = text + page["text"], page["of"], page["more"]
+        return whole(text, wanted)
 
     def begin(self, name: str, job: Json, *, is_once: bool) -> asyncio.Future[Json]:
         """An activity."""
@@ -101,6 +169,8 @@ class TemporalHistory:
             why = error.cause
             is_unheard = isinstance(why, TimeoutError) and not why.last_heartbeat_details
             return {"later": "it was not begun"} if is_unheard else {"lost": LOST}
+        if "wanted" in outcome:
+            outcome = await self._read(wanted_events(job, outcome))
         return outcome
 
     def sleep(self, name: str, until: float) -> asyncio.Future[None]:
@@ -134,10 +204,12 @@ class DetentEffects:
     @workflow.run
     async def run(self, opening: Json, beat_s: float) -> Json:
         """Follow the run."""
-        inside = FOLLOWERS[opening["queue"]].inside(opening, self._engine)
+        followers = cast("Followers", workflow.extern_functions()[FOLLOWERS]())
+        spec = followers.require(opening)
+        inside = Inside(spec, await self._engine.whole(opening), self._engine)
         rest = await inside.follow()
         if rest is not None:
-            workflow.continue_as_new(args=[rest, beat_s])
+            workflow.continue_as_new(args=[without_run(rest, ROOM), beat_s])
         if (status := status_of(inside.run)) == "failed":
             raise ApplicationError("the model gave no answer", type="ModelFailed")
         return {"status": status, "length": inside.length}
