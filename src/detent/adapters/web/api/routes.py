@@ -137,6 +137,21 @@ def probe(sign_in: SignIn | None) -> Answer:
     return said_in_json(ready)
 
 
+def alive(sign_in: SignIn | None) -> Answer:
+    """That this process answers at all, to the same who ask whether it is ready: no content.
+
+    RULE: it looks at nothing. Whoever kills a process that does not answer it must kill none whose
+    store or engine is away: that helps nobody.
+    """
+
+    async def answer(request: Request) -> Response:
+        if sign_in is None:
+            await person_of(request, sign_in)
+        return Response(status_code=204)
+
+    return said_in_json(answer)
+
+
 async def _health(request: Request) -> dict[str, Any]:
     """What a host says of itself; one that says nothing is ready as long as it answers."""
     host = host_of(request)
