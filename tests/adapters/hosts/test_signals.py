@@ -29,7 +29,7 @@ def test_full_collections_are_rare_while_it_serves() -> None:
     assert gc.get_threshold() == before
 
 
-def served(*numbers: int, **options: Callable[[], object]) -> int:
+def served(*numbers: int, reload: Callable[[], object] | None = None) -> int:
     """By which signal it ends, of those that come once it is ready."""
 
     def ready() -> None:
@@ -38,7 +38,7 @@ def served(*numbers: int, **options: Callable[[], object]) -> int:
 
     agent = Agent(chat_generator=ScriptedChatGenerator())
     host = LocalHost({"clerk": agent}, MemoryJournal())
-    return asyncio.run(serve_until_signal(host, ready, **options))
+    return asyncio.run(serve_until_signal(host, ready, reload=reload))
 
 
 def test_a_terminal_that_is_closed_ends_it_as_sigterm_does() -> None:

@@ -18,7 +18,8 @@ from starlette.status import HTTP_404_NOT_FOUND
 
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web import decided, inbox, live, moments, overview, runs
-from detent.adapters.web.api.routes import alive, api_routes, probe
+from detent.adapters.web.api.health import alive, probe
+from detent.adapters.web.api.routes import api_routes
 from detent.adapters.web.people import (
     NOBODY_KNOWN,
     SESSION_S,
