@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from detent.ports.hosting import TryAgain as TryAgain
     from detent.ports.hosting import Watched as Watched
     from detent.ports.listing import UnknownAgentError as UnknownAgentError
+    from detent.ports.listing import WaitingQuestions as WaitingQuestions
 else:
     from detent.exports import lazy_exports
 
@@ -53,6 +54,6 @@ else:
                 "Accepted Fork Host HostRefusal HostedAgent HostedRun PendingQuestion Piece "
                 "Revoke RunProof Sent TryAgain Watched"
             ),
-            "ports.listing": "UnknownAgentError",
+            "ports.listing": "UnknownAgentError WaitingQuestions",
         },
     )

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from detent.adapters.telemetry.otel import OpenTelemetry as OpenTelemetry
     from detent.ports.telemetry import Came as Came
     from detent.ports.telemetry import Drive as Drive
+    from detent.ports.telemetry import HostFigures as HostFigures
     from detent.ports.telemetry import Leg as Leg
     from detent.ports.telemetry import Model as Model
     from detent.ports.telemetry import Telemetry as Telemetry
@@ -18,6 +19,6 @@ else:
         __name__,
         {
             "adapters.telemetry.otel": "OpenTelemetry",
-            "ports.telemetry": "Came Drive Leg Model Telemetry",
+            "ports.telemetry": "Came Drive HostFigures Leg Model Telemetry",
         },
     )

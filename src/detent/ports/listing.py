@@ -76,6 +76,31 @@ class StoredRun:
         return cls(run_id, length, status, at, *says, listing.labels)
 
 
+@frozen
+class WaitingQuestions:
+    """The questions that wait for somebody, of the agents of a host, whoever drives their runs.
+
+    Attributes:
+        count: how many calls wait for a decision.
+        oldest_at: when the run was last written to that has waited longest, in seconds since 1970:
+            the `asked_at` of its questions. None where nothing waits.
+    """
+
+    count: int = 0
+    oldest_at: float | None = None
+
+    def waited_s(self, now: float) -> float:
+        """For how many seconds the oldest has waited; 0 where nothing waits."""
+        return 0.0 if self.oldest_at is None else max(0.0, now - self.oldest_at)
+
+    @classmethod
+    def of(cls, runs: Iterable[StoredRun]) -> WaitingQuestions:
+        """Those of some runs, by what a list says of each: none is read."""
+        asking = {run.run_id: run for run in runs if run.pending}.values()
+        oldest = min((run.at for run in asking), default=None)
+        return cls(sum(len(run.pending) for run in asking), oldest)
+
+
 def _cursor(before: StoredRun | Iterable[object] | None) -> Cursor | None:
     if before is None or isinstance(before, StoredRun):
         return None if before is None else before.cursor

@@ -51,6 +51,29 @@ class Drive:
     redact: Callable[[str], str] | None = None
 
 
+@frozen
+class HostFigures:
+    """What there is to measure of a host at one moment.
+
+    Attributes:
+        is_ready: whether it begins runs, and its store could be looked at lately.
+        running: how many runs go on in it.
+        waiting: how many wait in it for a place.
+        faults: by the name of an error, how many runs it keeps from going on; an engine that is
+            away is one as well.
+        questions: how many calls wait for somebody's decision, in the store, of its agents; None
+            where the store does not say it.
+        oldest_wait_s: for how many seconds the oldest of them has; 0 where there is none.
+    """
+
+    is_ready: bool
+    running: int
+    waiting: int
+    faults: Mapping[str, int]
+    questions: int | None
+    oldest_wait_s: float | None
+
+
 class Leg(Protocol):
     """Measures a run while one process drives it: from there on, until nothing more can be done.
 
@@ -86,7 +109,9 @@ class Telemetry(Protocol):
     """Measures the runs of an agent: ``Agent(…, telemetry=…)``.
 
     One with a method ``flush() -> object``, which may block, is called at the end of a host, to
-    send what it holds.
+    send what it holds. One with ``measure_host(read) -> end`` is told of each host that opens:
+    `read` gives its `HostFigures`, in any thread, and may block for some seconds; the host calls
+    `end` when it has closed.
     """
 
     def begin(self, drive: Drive) -> Leg:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import click
 import httpx
@@ -24,7 +27,7 @@ from click.testing import CliRunner
 from detent import Agent, ScriptedChatGenerator, SQLiteJournal
 from detent.adapters.cli.hosting import host_of
 from detent.adapters.cli.main import main
-from detent.adapters.cli.serving import people_in
+from detent.adapters.cli.pages import people_in
 from detent.hosts import TemporalHost
 from detent.journals import DirectoryJournal
 from detent.web import Person
@@ -71,10 +74,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def serving(*words: str) -> Generator[tuple[subprocess.Popen[str], list[str]]]:
+def serving(*words: str, **options: Any) -> Generator[tuple[subprocess.Popen[str], list[str]]]:
     """A process that serves, and what it has said so far: up to that it is ready."""
     program = [sys.executable, "-m", "detent", "serve", *words]
-    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True, **options) as process:
         assert process.stderr is not None
         try:
             said = list[str]()
@@ -202,6 +205,11 @@ def refused(*words: str) -> str:
         ("agnets", (), "has no 'agnets'; did you mean"),
         ("own", ("--token-file", "tokens"), "--token-file is for --web"),
         ("own", ("--web", "127.0.0.1:0", "--token-file", "b.db"), "b.db: expected text, in UTF-8"),
+        ("own", ("--secret-file", "short"), "--secret-file is for --web"),
+        ("own", ("--https-only",), "--https-only is for --web"),
+        ("own", ("--allowed-hosts", "a.example"), "--allowed-hosts is for --web"),
+        ("own", ("--web", "--secret-file", "short"), "short is too short: it needs 16 characters"),
+        ("own", ("--web", "--allowed-hosts", "a:80"), "a:80: expected the name of a host alone"),
         ("own", ("--port", "8000"), "--web HOST:PORT, as --web 127.0.0.1:8000"),
         ("own", ("--web", "0.0.0.0:0"), "say by --token-file FILE who may sign in"),
         ("own", ("--web", "example.com:0"), "say by --token-file FILE who may sign in"),
@@ -215,8 +223,128 @@ def test_what_cannot_be_served_is_said(
 ) -> None:
     """And what to do about it."""
     Path("b.db").write_bytes(b"\x89PNG")
+    Path("short").write_text("seventeen\n")
     assert text in refused(f"{folder.name}:{app}", *words)
     assert not Path("x.db").exists()
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp", "acp"])
+def test_a_store_that_nobody_has_typed_is_named(
+    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By where it was read."""
+    monkeypatch.setenv("DETENT_STORE", "x.db")
+    result = CliRunner().invoke(main, [command, f"{folder.name}:own"])
+    assert (result.exit_code, Path("x.db").exists()) == (2, False)
+    text = "the agents have a journal of their own: DETENT_STORE names another one; unset it for"
+    assert text in " ".join(result.output.split())
+
+
+def test_a_secret_in_a_variable_that_is_empty_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one would be drawn in each process."""
+    monkeypatch.setenv("DETENT_SECRET", "")
+    assert "DETENT_SECRET is too short" in refused(f"{folder.name}:own", "--web", "127.0.0.1:0")
+
+
+def test_sessions_go_from_one_process_to_another(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a secret of a file or of a variable; where one is drawn, they do not."""
+    Path("secret").write_text("a-secret-for-all-of-them\n")
+    words = (f"{folder.name}:own", "--web", "127.0.0.1:0", "--token-file", "tokens")
+
+    def codes(*others: str) -> list[int]:
+        with (
+            serving(*words, "--secret-file", "secret") as (_, one),
+            serving(*words, *others) as (_, two),
+            httpx.Client(trust_env=False) as client,
+        ):
+            here, there = place_in(one), place_in(two)
+            csrf = csrf_in(client.get(f"{here}/sign-in"))
+            client.post(f"{here}/sign-in", data={"token": TOKEN, "csrf": csrf})
+            return [client.get(f"{place}/").status_code for place in (here, there)]
+
+    assert codes() == [200, 303]
+    monkeypatch.setenv("DETENT_SECRET", "a-secret-for-all-of-them")
+    assert codes() == [200, 200]
+
+
+def test_the_page_answers_as_it_is_told(folder: Path) -> None:
+    """To names that are allowed, and its cookie is for HTTPS."""
+    words = ("--web", "127.0.0.1:0", "--token-file", "tokens", "--https-only")
+    names = ("--allowed-hosts", "desk.example,*.shop.example", "--allowed-hosts", "other.example")
+    hosts = ("desk.example", "a.shop.example", "other.example", "evil.example")
+    with (
+        serving(f"{folder.name}:own", *words, *names) as (_, said),
+        httpx.Client(base_url=place_in(said), trust_env=False) as client,
+    ):
+        pages = [client.get("/sign-in", headers={"host": name}) for name in hosts]
+    assert [page.status_code for page in pages] == [200, 200, 200, 400]
+    assert "secure" in pages[0].headers["set-cookie"].lower().split("; ")
+
+
+def test_who_may_sign_in_is_read_again_while_it_serves(folder: Path) -> None:
+    """At once, and told at SIGHUP, which ends no daemon."""
+    Path("tokens").write_text(f"Ann {TOKEN}\nBob {'b' * 20}\n")
+    words = (f"{folder.name}:own", "--web", "127.0.0.1:0", "--token-file", "tokens")
+    with serving(*words, start_new_session=True) as (process, said):
+
+        def codes() -> list[int]:
+            headers = [{"authorization": f"Bearer {one}"} for one in (TOKEN, "b" * 20, "c" * 20)]
+            url = f"{place_in(said)}/api/runs"
+            return [httpx.get(url, headers=one, trust_env=False).status_code for one in headers]
+
+        assert codes() == [200, 200, 401]
+        Path("tokens").write_text(f"Bob {'b' * 20}\nCyd {'c' * 20}\n")
+        assert codes() == [401, 200, 200]
+        Path("tokens").write_text(f"Cyd {'c' * 20}\n")
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr is not None
+        told = [process.stderr.readline() for _ in range(3)]
+        assert [line.partition("detent.")[2] for line in told] == [
+            "people: who may sign in has changed: 1 stand there no more as they did, 1 are new\n",
+            "serve: SIGHUP: looks who may sign in\n",
+            "people: who may sign in has changed: 1 stand there no more as they did, 0 are new\n",
+        ]
+        assert codes() == [401, 401, 200]
+        process.terminate()
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+def test_a_terminal_that_is_closed_ends_it_with_a_drain(folder: Path) -> None:
+    """Whoever closes it leaves nothing behind that nobody sees."""
+    master, slave = os.openpty()
+
+    def at_the_terminal() -> None:
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+    words = (f"{folder.name}:agents", "--journal", "runs.db")
+    with serving(*words, start_new_session=True, pass_fds=(slave,), preexec_fn=at_the_terminal) as (
+        process,
+        _,
+    ):
+        os.close(slave)
+        os.close(master)
+        _, rest = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "drains after SIGHUP: 0 runs are at work" in rest
+    assert rest.endswith("has ended\n")
+
+
+def place_in(said: list[str]) -> str:
+    """Where the page is."""
+    (place,) = re.findall(r"its runs at (http://\S+)", "".join(said))
+    return str(place)
+
+
+def csrf_in(page: httpx.Response) -> str:
+    """What a form of the session must carry."""
+    found = re.search(r'name="csrf" value="([^"]+)"', page.text)
+    assert found is not None
+    return found[1]
 
 
 def test_a_port_that_is_taken_is_told_with_another_one(folder: Path) -> None:
@@ -386,3 +514,13 @@ def test_a_path_in_the_place_of_a_module_is_told_as_one(app: str, word: str) -> 
         assert f"Error: {app}: " in result.output
         assert word in result.output
         assert ("from its own folder" in result.output) is ("from its own folder" in word)
+
+
+def test_options_of_an_engine_may_be_in_a_variable(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database has a password, and command lines are seen."""
+    monkeypatch.setenv("DETENT_ENGINE_OPTIONS", "client=temporal:7233 mode=steps")
+    words = (f"{folder.name}:agents", "--journal", "runs.db")
+    assert "mode=steps: temporal takes" in refused(*words, "--engine", "temporal")
+    assert "and so is DETENT_ENGINE_OPTIONS" in refused(*words)

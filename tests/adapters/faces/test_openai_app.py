@@ -31,6 +31,7 @@ from detent.models import ChatReply, Usage
 from detent.ports.chat import Messages
 from detent.ports.hosting import HostRefusal, HostWhy
 from detent.testing import Pieces, When
+from detent.web import Tokens
 from tests.adapters.faces.peers import ANN, BOB, PAY, PEOPLE, Paid, clerk, confirm, hosting, peer
 
 CHAT = {"X-OpenWebUI-Chat-Id": "chat-1"}
@@ -362,6 +363,26 @@ def test_without_people_only_this_machine_is_answered() -> None:
         return [one.status_code for one in (own, rebound, other, handed_on)]
 
     assert asyncio.run(visit()) == [200, 401, 401, 401]
+
+
+def test_who_may_only_look_starts_nothing() -> None:
+    """The models are listed; nothing is asked of one."""
+    people = Tokens({ANN: "ann"}, read_only=[ANN])
+
+    async def visit() -> tuple[list[httpx.Response], int]:
+        async with (
+            hosting(MemoryJournal(), clerk=clerk([])) as host,
+            peer(openai_app(host, sign_in=people)) as client,
+        ):
+            paths = ("/v1/chat/completions", "/v1/responses")
+            sent = [await client.post(path, json=GOOD) for path in paths]
+            return [await client.get("/v1/models"), *sent], len(await host.runs())
+
+    (models, *sent), count = asyncio.run(visit())
+    assert (models.status_code, count) == (200, 0)
+    assert [(one.status_code, one.json()["error"]["code"]) for one in sent] == [
+        (403, "read_only")
+    ] * 2
 
 
 class Refusing(LocalHost):

@@ -11,6 +11,7 @@ from detent.web import Tokens
 from tests.adapters.web.browsers import ANN, BOB, NEEDS_AXE, Site, violations
 
 pytestmark = NEEDS_AXE
+READER = "a-token-of-32-characters-for-test"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def both() -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def closed() -> Iterator[Site]:
     """A server where one must sign in."""
-    found = Site(sign_in=Tokens({"a-token-of-32-characters-for-test": "ann"}), one=ANN)
+    found = Site(sign_in=Tokens({READER: "the eye"}, read_only=[READER]), one=ANN)
     yield found
     found.close()
 
@@ -53,6 +54,22 @@ def test_axe_finds_nothing(both: Site, closed: Site, browser: Any, width: int, s
     page.wait_for_load_state("load")
     found += violations(page)
     context.close()
+    assert found == []
+
+
+def test_axe_finds_nothing_where_one_may_only_look(closed: Site, browser: Any) -> None:
+    """Pages without their buttons."""
+    page = browser.new_context(viewport={"width": 360, "height": 900}).new_page()
+    page.goto(f"{closed.url}/sign-in")
+    page.get_by_label("Your token").fill(READER)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("You may look at this, and not decide").wait_for()
+    found = list[str]()
+    for path in ("/", "/runs", "/run/one", "/moment/one?at=1"):
+        page.goto(closed.url + path)
+        found += violations(page)
+    assert page.get_by_role("button", name="Fork here").count() == 0
+    page.context.close()
     assert found == []
 
 

@@ -10,21 +10,14 @@ import click
 
 from detent.adapters.cli.endings import CodedCommand
 from detent.adapters.cli.runs.apps import agents_by_name
-from detent.adapters.cli.runs.stores import FORMS
-from detent.adapters.cli.serving import journal_of
+from detent.adapters.cli.serving import journal_of, journal_option
 from detent.adapters.hosts.local import LocalHost
 from detent.adapters.system.installation import install_command
 
 
 @click.command("acp", cls=CodedCommand)
 @click.argument("app", metavar="MODULE:NAME", envvar="DETENT_APP")
-@click.option(
-    "--journal",
-    metavar="URL",
-    envvar="DETENT_STORE",
-    help=f"Where the runs are: {FORMS}. A file or folder is made if need be. [default: the journal "
-    "that the agents have]",
-)
+@journal_option
 @click.option("--agent", metavar="NAME", help="Which one, where MODULE:NAME has several.")
 def acp(app: str, journal: str | None, *, agent: str | None) -> None:
     """Serve an agent to an editor that speaks the Agent Client Protocol, by stdio.

@@ -41,7 +41,9 @@ def host_of(
     """
     if engine is None:
         if texts:
-            raise click.UsageError("--engine-option is for --engine")
+            raise click.UsageError(
+                "--engine-option is for --engine, and so is DETENT_ENGINE_OPTIONS"
+            )
         return LocalHost(agents, journal, limits=HostLimits(running=running), drain_s=drain_s)
     where = dict(_engine_option(engine, text) for text in texts)
     options: EngineOptions = {"running": running, "drain_s": drain_s}

@@ -11,8 +11,7 @@ import click
 
 from detent.adapters.cli.endings import CodedCommand
 from detent.adapters.cli.runs.apps import agents_by_name
-from detent.adapters.cli.runs.stores import FORMS
-from detent.adapters.cli.serving import journal_of, listening
+from detent.adapters.cli.serving import journal_of, journal_option, listening
 from detent.adapters.hosts.local import LocalHost
 from detent.adapters.mcp.server import mcp_server, principal
 
@@ -21,13 +20,7 @@ PLACE = "127.0.0.1:8080"
 
 @click.command("mcp", cls=CodedCommand)
 @click.argument("app", metavar="MODULE:NAME", envvar="DETENT_APP")
-@click.option(
-    "--journal",
-    metavar="URL",
-    envvar="DETENT_STORE",
-    help=f"Where the runs are: {FORMS}. A file or folder is made if need be. [default: the journal "
-    "that the agents have]",
-)
+@journal_option
 @click.option(
     "--http",
     is_flag=False,

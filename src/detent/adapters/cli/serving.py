@@ -5,58 +5,49 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import shlex
 import signal
 import socket
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from ipaddress import ip_address
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.endings import INTERRUPTED, CodedCommand
 from detent.adapters.cli.hosting import ENGINES, host_of
+from detent.adapters.cli.pages import WEB, PageOptions, Pages, page_options
 from detent.adapters.cli.runs.apps import agents_by_name
 from detent.adapters.cli.runs.stores import FORMS, store_at
 from detent.adapters.hosts.signals import serve_until_signal
 from detent.adapters.hosts.stored import StoredHost
 from detent.adapters.providers.http.endpoints import without_secrets
-from detent.adapters.system.installation import install_command
 from detent.adapters.system.program import program
 from detent.ports.approvers import wanted_by
 from detent.ports.journal import Journal
 
-if TYPE_CHECKING:
-    from detent.adapters.web.people import Tokens
-
 HIGHEST_PORT = 65535
 LOGGER = logging.getLogger("detent.serve")
-WEB = "127.0.0.1:8000"
 TOKENS = "say by --token-file FILE who may sign in, or "
-LEAVE_S = 3.0
-"""So long pages that are open, and follow runs, are waited for at the end."""
-LEFT_S = 2
-"""So long it takes at most until those that have not ended by then are gone."""
 
 
-def _no_port(context: click.Context, option: click.Parameter, typed: str | None) -> None:
-    """Where others listen by a port alone, it is said how it is written here."""
-    if typed is not None:
-        raise click.UsageError(f"a page is at an address: --web HOST:PORT, as --web {WEB}")
+journal_option = click.option(
+    "--journal",
+    metavar="URL",
+    envvar="DETENT_STORE",
+    help=f"Where the runs are: {FORMS}. A file or folder is made if need be. [default: "
+    "DETENT_STORE, or the journal that the agents have]",
+)
+"""Of each command that hosts runs: where they are."""
 
 
 @click.command(cls=CodedCommand)
 @click.argument("app", metavar="MODULE:NAME", envvar="DETENT_APP")
-@click.option(
-    "--journal",
-    metavar="URL",
-    envvar="DETENT_STORE",
-    help=f"Where the runs are: {FORMS}. A file or folder is made if need be. [default: the journal "
-    "that the agents have]",
-)
+@journal_option
 @click.option(
     "--running",
     type=click.IntRange(1),
@@ -77,29 +68,20 @@ def _no_port(context: click.Context, option: click.Parameter, typed: str | None)
     "--engine",
     type=click.Choice(sorted(ENGINES)),
     envvar="DETENT_ENGINE",
-    help="Take runs from an engine that others keep, in place of this process alone.",
+    help="Take runs from an engine that others keep, in place of this process alone. [default: "
+    "DETENT_ENGINE]",
 )
 @click.option(
     "--engine-option",
     "engine_options",
     multiple=True,
+    envvar="DETENT_ENGINE_OPTIONS",
     metavar="NAME=VALUE",
     help="Where the engine is: url=… of dbos, client=HOST:PORT of temporal, ingress=…, admin=…, "
-    "listen=… and name=… of restate. Of dbos and temporal also mode=effects, in place of legs.",
+    "listen=… and name=… of restate. Of dbos and temporal also mode=effects, in place of legs. "
+    "[default: DETENT_ENGINE_OPTIONS, with a space between two]",
 )
-@click.option(
-    "--web",
-    is_flag=False,
-    flag_value=WEB,
-    metavar="[HOST:PORT]",
-    help=f"Show questions and runs in a browser. [HOST:PORT if left out: {WEB}]",
-)
-@click.option("--port", "--host", hidden=True, expose_value=False, callback=_no_port)
-@click.option(
-    "--token-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Who may sign in to the web page: a line for each, a name and a token.",
-)
+@page_options
 def serve(
     app: str,
     journal: str | None,
@@ -108,33 +90,34 @@ def serve(
     drain: float,
     engine: str | None,
     engine_options: tuple[str, ...],
-    web: str | None,
-    token_file: Path | None,
+    page: PageOptions | None,
 ) -> None:
     """Host the runs of agents until SIGTERM or Ctrl-C; then drain.
 
     MODULE:NAME is an agent, several, a mapping of agents by the names that runs are started with,
-    or a function that makes one of these. Others may start runs and decide from processes of their
-    own, with the same journal. A second signal cancels what is at work. The exit code is 0 after
-    SIGTERM and 130 after Ctrl-C.
+    or a function that makes one of these; DETENT_APP may name it. Others may start runs and decide
+    from processes of their own, with the same journal. A second signal cancels what is at work.
+    SIGHUP drains as well where this was started at a terminal, which sends it as it closes;
+    elsewhere it has the token file read again. The exit code is 0 after SIGTERM and SIGHUP, and
+    130 after Ctrl-C.
     """
     agents = agents_by_name(app)
     store = journal_of(agents, journal)
     host = host_of(engine, engine_options, agents, store, running=running, drain_s=drain)
-    if web is None and token_file is not None:
-        raise click.UsageError("--token-file is for --web: who may sign in to the page")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    LOGGER.setLevel(logging.INFO)
+    for name in (LOGGER.name, "detent.people"):
+        logging.getLogger(name).setLevel(logging.INFO)
     LOGGER.info("begins, with %s", ", ".join(map(repr, sorted(agents))))
-    people = None if token_file is None else people_in(token_file)
-    if web is not None:
-        _warn_of_approvers(agents, has_people=people is not None)
+    has_people = page is not None and page.people is not None
+    if page is not None:
+        _warn_of_approvers(agents, has_people=has_people)
     with (
         nullcontext()
-        if web is None
-        else listening("--web", web, has_people=bool(people)) as listener
+        if page is None
+        else listening("--web", page.place, has_people=has_people) as listener
     ):
-        number = asyncio.run(_served(host, listener, people, _looking_words(app, journal)))
+        pages = None if page is None or listener is None else Pages(host, listener, page)
+        number = asyncio.run(_served(host, pages, _looking_words(app, journal)))
     LOGGER.info("has ended")
     if number == signal.SIGINT:
         raise click.exceptions.Exit(INTERRUPTED)
@@ -158,11 +141,8 @@ def _looking_words(app: str, journal: str | None) -> str:
     return shlex.join([*program(), "runs", "pending", "--app", app, *where])
 
 
-async def _served(
-    host: StoredHost, listener: socket.socket | None, people: Tokens | None, looking: str
-) -> int:
-    """Host until a signal, which is given back; with a listener, show the web page there."""
-    pages = None if listener is None else _Pages(host, listener, people)
+async def _served(host: StoredHost, pages: Pages | None, looking: str) -> int:
+    """Host until a signal, which is given back; meanwhile show the pages, where there are some."""
 
     def ready() -> None:
         if pages is not None:
@@ -175,122 +155,34 @@ async def _served(
         name = signal.Signals(number).name
         LOGGER.info("drains after %s: %d runs are at work", name, host.health().running)
 
+    def reload() -> None:
+        people = None if pages is None else pages.people
+        LOGGER.info(
+            "SIGHUP: %s", "there is no token file" if people is None else "looks who may sign in"
+        )
+        if people is not None:
+            people.people()
+
     try:
-        return await serve_until_signal(host, ready, drains)
+        hangs_up = None if _has_terminal() else reload
+        return await serve_until_signal(host, ready, drains, hangs_up)
     finally:
         if pages is not None:
             await pages.end()
 
 
-class _Pages:
-    """The web page of a host, in its event loop. Where it fails, the process ends."""
+def _has_terminal() -> bool:
+    """Whether this was started at a terminal, which sends SIGHUP as it closes.
 
-    def __init__(self, host: StoredHost, listener: socket.socket, people: Tokens | None) -> None:
-        try:
-            import uvicorn
-
-            from detent.adapters.web.app import web_app
-        except ModuleNotFoundError as error:
-            advice = f"--web needs {error.name}: {install_command('web')}"
-            raise ImportError(advice) from error
-
-        class Server(uvicorn.Server):
-            @contextmanager
-            def capture_signals(self) -> Generator[None]:
-                """They are the host's."""
-                yield
-
-        logging.getLogger("uvicorn.error").addFilter(hint_at_https)
-        self._listener, self._has_people = listener, people is not None
-        self._task: asyncio.Task[None] | None = None
-        self._answers = _Answers(web_app(host, sign_in=people))
-        self._server = Server(
-            uvicorn.Config(
-                self._answers,
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                timeout_graceful_shutdown=int(LEAVE_S) + LEFT_S,
-            )
-        )
-
-    def begin(self) -> None:
-        """Answer from now on."""
-        where: str
-        where, port = self._listener.getsockname()[:2]
-        LOGGER.info("shows its runs at %s", _url(where, port))
-        # A token is sent to no address that is every one: a terminal on this machine has its own.
-        here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(where, where)  # noqa: S104 - none is bound
-        words = shlex.join([*program(), "runs", "pending", "--host", _url(here, port)])
-        own = " --token-file FILE, in which your own token stands alone" if self._has_people else ""
-        LOGGER.info("answers a terminal: %s%s", words, own)
-        self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
-        self._task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not self._server.should_exit:  # nobody wanted it to end
-            signal.raise_signal(signal.SIGTERM)
-
-    async def end(self) -> None:
-        """Answer no more. Raises what has ended it before."""
-        self._server.should_exit = True
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=LEAVE_S)
-            self._answers.end()
-            await self._task
-
-
-def hint_at_https(record: logging.LogRecord) -> bool:
-    """A filter that says what most often is no request: a browser that was told https://."""
-    if record.msg == "Invalid HTTP request received.":
-        record.msg = (
-            "what came in is no request: the page is at http://, perhaps https:// was typed"
-        )
-    return True
-
-
-class _Answers:
-    """An ASGI app whose answers can be ended: one that follows a run goes on for as long as that.
-
-    RULE: a page that somebody has open is no error. A server that cancels its answer says so in the
-    log, at ERROR and with all of a stack; so each is ended here before the server would do it.
+    RULE: whoever closes it wants an end, and would otherwise leave a process behind that nobody
+    sees. A daemon has none, and is sent SIGHUP by whoever wants it to read its files again.
     """
-
-    def __init__(self, app: Any) -> None:
-        self._app = app
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._is_ended = False
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request."""
-        task, has_begun = asyncio.current_task(), False
-        assert task is not None  # noqa: S101 - a coroutine that awaits is in one
-
-        async def sent(message: Any) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
-
-        self._tasks.add(task)
-        try:
-            await self._app(scope, receive, sent)
-        except asyncio.CancelledError:
-            if not (self._is_ended and has_begun):
-                raise
-            task.uncancel()  # it was ours
-            await send({"type": "http.response.body"})  # the last part, of nothing
-        finally:
-            self._tasks.discard(task)
-
-    def end(self) -> None:
-        """End those that still go on."""
-        self._is_ended = True
-        for task in self._tasks:
-            task.cancel()
-
-
-def _url(address: str, port: int) -> str:
-    return f"http://{f'[{address}]' if ':' in address else address}:{port}"
+    try:
+        terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
+    except (AttributeError, OSError):
+        return False  # one that there is no more, or Windows, which knows no such signal
+    os.close(terminal)
+    return True
 
 
 def journal_of(agents: Mapping[str, Agent[Any, Any]], url: str | None) -> Journal:
@@ -305,7 +197,7 @@ def journal_of(agents: Mapping[str, Agent[Any, Any]], url: str | None) -> Journa
     }
     has_all = all(agent.assembly.journal is not None for agent in agents.values())
     if url is not None and own:
-        raise click.UsageError("the agents have a journal of their own: leave out --journal")
+        raise click.UsageError(f"the agents have a journal of their own: {_left_out()}")
     if url is not None:
         return store_at(url, make=True)
     if len(own) == 1 and has_all:
@@ -314,18 +206,13 @@ def journal_of(agents: Mapping[str, Agent[Any, Any]], url: str | None) -> Journa
     raise click.UsageError(f"the agents have {why}: a host has one; --journal runs.db names it")
 
 
-def people_in(path: Path) -> Tokens:
-    """Who may sign in, of a file: see `Tokens.read`.
-
-    Raises:
-        ClickException: it is none. No token is shown.
-    """
-    from detent.adapters.web.people import Tokens
-
-    try:
-        return Tokens.read(path)
-    except ValueError as error:
-        raise click.UsageError(f"--token-file {error}") from error
+def _left_out() -> str:
+    """What to do about a journal too many: whoever reads it may have typed none."""
+    context = click.get_current_context(silent=True)
+    source = None if context is None else context.get_parameter_source("journal")
+    if source is ParameterSource.ENVIRONMENT:
+        return "DETENT_STORE names another one; unset it for this command"
+    return "leave out --journal"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from attrs import frozen
 from starlette.requests import Request
 
-from detent.adapters.web.people import Person, SignIn, Tokens
+from detent.adapters.web.people import NOBODY_KNOWN, Person, SignIn, TokenSignIn, refusal_of
 from detent.adapters.web.protection import LOCAL_NAMES, not_local
 from detent.core.codec.json_text import read_json
 from detent.ports.hosting import Host, HostedAgent
@@ -60,7 +60,9 @@ class Entrance:
     async def person(self, request: Request) -> Person:
         """Whose request it is. Raises TurnedAwayError."""
         wrong = "this key is nobody's, or there is none"
-        if isinstance(self.sign_in, Tokens):
+        if isinstance(self.sign_in, TokenSignIn):
+            if self.sign_in.is_unknown:
+                raise TurnedAwayError(503, "nobody_known", NOBODY_KNOWN)
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             is_bearer = scheme.lower() == "bearer"
             found = self.sign_in.person(token.strip()) if is_bearer else None
@@ -73,6 +75,8 @@ class Entrance:
             found = Person("local") if is_ours else None
         if found is None:
             raise TurnedAwayError(401, "unauthorized", wrong)
+        if refused := refusal_of(request, found):
+            raise TurnedAwayError(403, "read_only", refused)
         return found
 
     def thread(self, person: Person, name: str) -> str:

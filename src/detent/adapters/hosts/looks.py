@@ -1,20 +1,24 @@
-"""Looks: when a host looks in its store for runs that nobody drives."""
+"""Looks: when a host looks in its store, for runs that nobody drives, and for what waits."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from threading import Lock
 
 from detent.adapters.drivers.company.writes import Writes
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.reading import asked
 from detent.adapters.system.failures import is_stop
+from detent.adapters.system.threads_and_loops import NoThreadError, in_another_thread
 from detent.adapters.telemetry.logs import LOGGER
+from detent.core.errors import DetentError
 from detent.ports.clock import Clock
-from detent.ports.listing import StoredRun
+from detent.ports.listing import StoredRun, WaitingQuestions
 
 SHORTEST_S = 0.01
 """The store is not looked at again sooner."""
@@ -23,6 +27,10 @@ STALE_LOOKS = 5
 
 A look fails as well where the store can be read, and does not take what is written.
 """
+
+
+QUESTIONS_S = 2.0
+"""So long whoever asks how many questions wait, waits for the store."""
 
 
 class Looks:
@@ -108,3 +116,39 @@ async def _have_succeeded(writes: Writes) -> bool:
         LOGGER.warning("the store of the runs could not be written to: %s", name)
         return False
     return True
+
+
+class QuestionLooks:
+    """Looks into the store for all who ask, in any thread and any event loop.
+
+    RULE: one look at once. Those who watch ask again and again, also while a store hangs, and each
+    look that waits for it holds a thread.
+
+    Args:
+        look: finds the questions; it blocks, and raises what the store does.
+    """
+
+    def __init__(self, look: Callable[[], WaitingQuestions]) -> None:
+        self._look, self._lock = look, Lock()
+        self._looking: Future[WaitingQuestions] | None = None
+
+    def _future(self) -> Future[WaitingQuestions]:
+        with self._lock:
+            if self._looking is None or self._looking.done():
+                self._looking = in_another_thread(self._look)
+            return self._looking
+
+    def now(self) -> WaitingQuestions | None:
+        """What waits; None where the store does not say it in time. It blocks."""
+        try:
+            return self._future().result(QUESTIONS_S)
+        except (DetentError, NoThreadError, TimeoutError):
+            return None
+
+    async def now_async(self) -> WaitingQuestions | None:
+        """The same in an event loop."""
+        try:
+            async with asyncio.timeout(QUESTIONS_S):
+                return await asyncio.wrap_future(self._future())
+        except (DetentError, NoThreadError, TimeoutError):
+            return None

@@ -26,7 +26,14 @@ from detent.core.run.spec import AgentSpec
 from detent.ports.clock import Clock
 from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
-from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun, UnknownAgentError
+from detent.ports.listing import (
+    ENDED,
+    Cursor,
+    RunQuery,
+    StoredRun,
+    UnknownAgentError,
+    WaitingQuestions,
+)
 from detent.ports.names import name_fault
 from detent.ports.pending import pending
 from detent.ports.results import AgentResult
@@ -82,6 +89,12 @@ class Reading:
         """All runs of these agents that wait, a page at a time; it blocks."""
         runs = self._listed(RunQuery(), "waiting")
         return (run for run in runs if run.agent in self.legs)
+
+    def questions(self) -> WaitingQuestions:
+        """How many questions wait of these agents, by the list alone; it blocks."""
+        # RULE: as for `_pending`, a run that is just being asked about goes from list to list.
+        runs = (run for way in ("running", "waiting") for run in self._listed(RunQuery(), way))
+        return WaitingQuestions.of(run for run in runs if run.agent in self.legs)
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""

@@ -16,6 +16,8 @@ from detent.adapters.hosts.stored import StoredHost
 from detent.adapters.telemetry.logs import LOGGER
 
 ENDS = (signal.SIGTERM, signal.SIGINT)
+HANGUP: int | None = getattr(signal, "SIGHUP", None)
+"""Windows has none."""
 FULL_COLLECTION_AFTER = 1_000
 """So many collections of the middle generation; CPython's default is 10.
 
@@ -28,25 +30,34 @@ async def serve_until_signal(
     host: StoredHost,
     ready: Callable[[], object] | None = None,
     drains: Callable[[int], object] | None = None,
+    reload: Callable[[], object] | None = None,
 ) -> int:
     """Host runs until the process gets SIGTERM or SIGINT; then drain, and give the signal's number.
 
-    A second signal ends what is at work at once, as far as it can be cancelled. Until it returns,
-    full garbage collections are rare, as each of them holds the event loop. This is for the main
-    thread of a program. Where the database of DBOS is gone by then, its threads would hold the
-    process for ever: it ends at once then, with 0 after SIGTERM and 130 after SIGINT.
+    A second signal ends what is at work at once, as far as it can be cancelled. SIGHUP is as
+    SIGTERM, but never a second signal, as a terminal that closes may send several; with `reload` it
+    ends nothing; and where the program hears it by itself, or ignores it, it does so here. Until it
+    returns, full garbage collections are rare, as each of them holds the event loop. This is for
+    the main thread of a program. Where the database of DBOS is gone by then, its threads would hold
+    the process for ever: it ends at once then, with 130 after SIGINT, else with 0.
 
     Args:
         host: the host, which is opened and closed here.
         ready: is called once it is open.
         drains: is called with the signal's number before it closes.
+        reload: is called in the event loop at each SIGHUP, in place of an end.
     """
     loop, signals = asyncio.get_running_loop(), asyncio.Queue[int]()
+    told = list[int]()
 
     def tell(number: int, frame: object = None) -> None:
-        loop.call_soon_threadsafe(signals.put_nowait, number)
+        if number == HANGUP and reload is not None:
+            loop.call_soon_threadsafe(reload)
+        elif number != HANGUP or not told:
+            told.append(number)
+            loop.call_soon_threadsafe(signals.put_nowait, number)
 
-    before = {number: signal.signal(number, tell) for number in ENDS}
+    before = {number: signal.signal(number, tell) for number in _heard()}
     try:
         with _rare_full_collections():
             async with host:
@@ -70,6 +81,12 @@ async def serve_until_signal(
             signal.signal(number, handler)
 
 
+def _heard() -> list[int]:
+    """The signals that are heard; SIGHUP where it would else end the process as it is."""
+    is_free = HANGUP is not None and signal.getsignal(HANGUP) is signal.SIG_DFL
+    return [*ENDS, *([HANGUP] if HANGUP is not None and is_free else [])]
+
+
 def _end_now(number: int) -> NoReturn:
     """End the process without waiting for threads that wait for a database which is gone.
 
@@ -79,7 +96,7 @@ def _end_now(number: int) -> NoReturn:
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(0 if number == signal.SIGTERM else 128 + number)
+    os._exit(128 + number if number == signal.SIGINT else 0)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -16,6 +17,7 @@ from detent.adapters.drivers.leases import keeper_of
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
+from detent.adapters.hosts.looks import QuestionLooks
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import AskingAnew, Reading, asked
@@ -24,6 +26,7 @@ from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.telemetry.flushing import flush
+from detent.adapters.telemetry.gauges import measured
 from detent.core.chat.messages import ChatMessage, says_nothing
 from detent.core.errors import DetentError
 from detent.core.run.events import MessageReceived
@@ -42,13 +45,17 @@ from detent.ports.hosting import (
     Watched,
 )
 from detent.ports.journal import Journal, JournalUnavailableError
-from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun
+from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun, WaitingQuestions
 from detent.ports.names import new_name_fault
 from detent.ports.results import AgentResult
+from detent.ports.telemetry import HostFigures, Telemetry
 
+OTHER = "_OTHER"
+"""The type of an error that has no name, as OpenTelemetry's conventions have it."""
 NOT_HEARD = HostRefusal("ended", "it has ended")
 OPENED = frozenset(
     {"_anew", "_channels", "_legs", "_reading", "_drives", "_driving", "_starting", "_way"}
+    | {"_questions"}
 )
 """What a host has once it is open."""
 
@@ -75,6 +82,10 @@ class HostHealth:
     running: int
     waiting: int
     faults: Mapping[str, str]
+
+
+def _nothing() -> None:
+    """Ends what nobody has begun."""
 
 
 class HostNotOpenError(DetentError, RuntimeError):
@@ -112,6 +123,7 @@ class StoredHost(ABC):
         self._alias, self._claim_s = alias_in(agents), claim_s
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
         self._is_open = False
+        self._end_measuring: Callable[[], object] = _nothing
         self._history = ""  # of which engine the runs are driven by, where by any
         self.is_held = False
         """Once it is closed: whether threads of a library that nobody can end hold the process."""
@@ -156,7 +168,10 @@ class StoredHost(ABC):
         self._reading = evolve(self._reading, outdated=self._anew.tell)
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
+        self._questions = QuestionLooks(self._reading.questions)
         self._is_open = True
+        self._end_measuring()
+        self._end_measuring = measured(self._telemetries(), self._figures)
 
     @abstractmethod
     async def _open(self, finder: Finder) -> Drives:
@@ -171,7 +186,20 @@ class StoredHost(ABC):
 
     async def _flush(self) -> None:
         """Have what was measured of the runs sent, at the end of `close`."""
-        await flush(agent.assembly.telemetry for agent in self._agents.values())
+        await flush(self._telemetries())
+        self._end_measuring()
+
+    def _telemetries(self) -> Iterator[Telemetry | None]:
+        return (agent.assembly.telemetry for agent in self._agents.values())
+
+    def _figures(self) -> HostFigures:
+        """What is measured of it, in any thread."""
+        health, asked_for = self.health(), self._questions.now()
+        names = (fault if fault.isidentifier() else OTHER for fault in health.faults.values())
+        count = None if asked_for is None else asked_for.count
+        waited = None if asked_for is None else asked_for.waited_s(self._clock.now())
+        told = (health.is_ready, health.running, health.waiting, Counter(names))
+        return HostFigures(*told, count, waited)
 
     @abstractmethod
     def hurry(self) -> None:
@@ -180,6 +208,10 @@ class StoredHost(ABC):
     @abstractmethod
     def health(self) -> HostHealth:
         """How it is."""
+
+    async def questions(self) -> WaitingQuestions | None:
+        """How many questions wait in the store; None where it does not say so within seconds."""
+        return await self._questions.now_async()
 
     async def start(
         self,

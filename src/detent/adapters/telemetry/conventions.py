@@ -72,6 +72,12 @@ FORMER_DURATION: Final = "gen_ai.client.operation.duration"
 FORMER_TOKENS: Final = "gen_ai.client.token.usage"
 HUMAN_DURATION: Final = "detent.ask_human.duration"
 UNKNOWN_OUTCOMES: Final = "detent.execute_tool.unknown_outcomes"
+HUMAN_WAITING: Final = "detent.ask_human.waiting"
+HUMAN_OLDEST: Final = "detent.ask_human.oldest_wait"
+HOST_READY: Final = "detent.host.ready"
+HOST_RUNNING: Final = "detent.host.running"
+HOST_WAITING: Final = "detent.host.waiting"
+HOST_FAULTS: Final = "detent.host.faults"
 
 SECONDS: Final = (
     *(0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92),

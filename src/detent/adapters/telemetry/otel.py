@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from detent.adapters.system.installation import install_command
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.contents import Contents, are_wanted
-from detent.ports.telemetry import Drive
+from detent.ports.telemetry import Drive, HostFigures
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -57,7 +57,8 @@ class OpenTelemetry:
         from detent.adapters.telemetry.instruments import Instruments
 
         self._tracer = trace.get_tracer(NAME, tracer_provider=tracer_provider)
-        self._instruments = Instruments(metrics.get_meter(NAME, meter_provider=meter_provider))
+        self._meter = metrics.get_meter(NAME, meter_provider=meter_provider)
+        self._instruments = Instruments(self._meter)
         self._providers = (tracer_provider, meter_provider)
         self._has_contents = are_wanted() if contents is None else contents
         self._redact = redact
@@ -83,6 +84,12 @@ class OpenTelemetry:
             raise BaseExceptionGroup("neither spans nor metrics could be sent", errors)
         if errors:
             raise errors[0]
+
+    def measure_host(self, read: Callable[[], HostFigures]) -> Callable[[], object]:
+        """As the port says: the gauges ``detent.host…`` and ``detent.ask_human…`` read it."""
+        from detent.adapters.telemetry.gauges import gauges_of
+
+        return gauges_of(self._providers[1], self._meter).add(read)
 
     def begin(self, drive: Drive) -> TracedLeg:
         """As the port says."""

@@ -18,8 +18,18 @@ from starlette.status import HTTP_404_NOT_FOUND
 
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web import decided, inbox, live, moments, overview, runs
-from detent.adapters.web.api.routes import api_routes, probe
-from detent.adapters.web.people import SESSION_S, Person, SignIn, Tokens
+from detent.adapters.web.api.health import alive, probe
+from detent.adapters.web.api.routes import api_routes
+from detent.adapters.web.people import (
+    NOBODY_KNOWN,
+    SESSION_S,
+    SHORTEST,
+    Person,
+    SignIn,
+    TokenSignIn,
+    refusal_of,
+    while_known,
+)
 from detent.adapters.web.protection import (
     LOCAL_NAMES,
     Headers,
@@ -32,7 +42,7 @@ from detent.ports.hosting import Host
 from detent.ports.journal import JournalError
 
 Page = Callable[[Request], Awaitable[Response]]
-HEALTH = "/health"
+HEALTH, ALIVE = "/health", "/alive"
 FORM_BYTES, FORM_FIELDS = 1_000_000, 2_000
 """How large a form may be."""
 
@@ -49,15 +59,23 @@ def web_app(
 
     Args:
         host: whose runs are shown, and who is told what people decide.
-        sign_in: says who somebody is: `Tokens`, or a function of the app around. Without it only
-            requests from this machine to this machine's own names are answered, and whoever makes
-            them is called "local".
-        secret: what sessions are signed with; without it one is drawn, and sessions end with the
-            process. Several processes need the same.
+        sign_in: says who somebody is: `Tokens`, a `TokenFile`, or a function of the app around.
+            Without it only requests from this machine to this machine's own names are answered, and
+            whoever makes them is called "local".
+        secret: what sessions are signed with, of 16 characters or more; without it one is drawn,
+            and sessions end with the process. Several processes need the same.
         allowed_hosts: the names that this app answers to; without them any, but for an app without
-            `sign_in`. Where people sign in, ``/health`` answers to any, as a probe asks a number.
+            `sign_in`. Where people sign in, ``/health`` and ``/alive`` answer to any, as a probe
+            asks a number.
         https_only: whether the session's cookie is only sent over HTTPS.
+
+    Raises:
+        ValueError: the secret can be guessed.
     """
+    if secret is not None and len(secret) < SHORTEST:
+        raise ValueError(
+            f"secret is too short: it needs {SHORTEST} characters, of secrets.token_urlsafe()"
+        )
     names = allowed_hosts or (["*"] if sign_in else LOCAL_NAMES)
     app = Starlette(
         routes=_routes(sign_in),
@@ -65,7 +83,7 @@ def web_app(
         lifespan=lambda app: opened(host),
         middleware=[
             Middleware(Headers),
-            Middleware(NamedHosts, names=list(names), probe=HEALTH if sign_in else None),
+            Middleware(NamedHosts, names=list(names), probes=(HEALTH, ALIVE) if sign_in else ()),
             Middleware(
                 SessionMiddleware,
                 secret_key=secret or secrets.token_urlsafe(),
@@ -122,8 +140,8 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
             for path, handler in CHANGING.items()
         ),
     ]
-    routes += [Route(HEALTH, probe(sign_in)), *api_routes(sign_in)]
-    if isinstance(sign_in, Tokens):
+    routes += [Route(HEALTH, probe(sign_in)), Route(ALIVE, alive(sign_in)), *api_routes(sign_in)]
+    if isinstance(sign_in, TokenSignIn):
         routes += [
             Route("/sign-in", _sign_in_page, methods=["GET"]),
             Route("/sign-in", _ours(_signing_in(sign_in)), methods=["POST"]),
@@ -133,25 +151,38 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
 
 
 def _for_known_people(handler: Page, sign_in: SignIn | None) -> Page:
-    """The page, for people who have shown who they are."""
+    """The page, for people who have shown who they are, and may ask that."""
 
     @wraps(handler)
     async def guarded(request: Request) -> Response:
         if sign_in is None:
             if text := not_local(request):
-                return page(request, "refused.html", 403, text=text, details=())
+                return _refused(request, 403, text)
             person: Person | None = Person("local")
         else:
             person = await sign_in(request)
-        if person is None and isinstance(sign_in, Tokens):
-            return RedirectResponse(f"{base_of(request)}/sign-in", 303)
         if person is None:
-            text = "you are not signed in"
-            return page(request, "refused.html", 401, text=text, details=())
+            return _nobody(request, sign_in)
+        if text := refusal_of(request, person):
+            return _refused(request, 403, f"This was not done: {text}.", person)
         request.state.person = person
-        return await handler(request)
+        return while_known(await handler(request), sign_in, person)
 
     return guarded
+
+
+def _refused(request: Request, status: int, text: str, person: Person | None = None) -> Response:
+    request.state.person = person
+    return page(request, "refused.html", status, text=text, details=())
+
+
+def _nobody(request: Request, sign_in: SignIn | None) -> Response:
+    """What answers a request of which nobody knows whose it is."""
+    if not isinstance(sign_in, TokenSignIn):
+        return _refused(request, 401, "you are not signed in")
+    if sign_in.is_unknown:
+        return _refused(request, 503, NOBODY_KNOWN)
+    return RedirectResponse(f"{base_of(request)}/sign-in", 303)
 
 
 def _ours(handler: Page) -> Page:
@@ -185,10 +216,12 @@ async def _sign_in_page(request: Request) -> Response:
     return page(request, "sign_in.html", failed=False)
 
 
-def _signing_in(tokens: Tokens) -> Page:
+def _signing_in(tokens: TokenSignIn) -> Page:
     async def sign_in(request: Request) -> Response:
         token = str(request.state.form.get("token", "")).strip()
         if tokens.begin(request.session, token) is None:
+            if tokens.is_unknown:
+                return _refused(request, 503, NOBODY_KNOWN)
             return page(request, "sign_in.html", 403, failed=True)
         return RedirectResponse(f"{base_of(request)}/", 303)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from attrs import frozen
 from starlette.requests import Request
 
-from detent.adapters.web.people import Person, Tokens
+from detent.adapters.web.people import Person, TokenSignIn
 from detent.adapters.web.rendering import base_of
 from detent.ports.approvers import Wanted
 from detent.ports.hosting import HostedAgent
@@ -41,6 +41,9 @@ def wanted_of(agents: Iterable[HostedAgent], name: str) -> Wanted:
 def lack_of(request: Request, wanted: Wanted, call: PendingCall) -> Lack | None:
     """What the person whose request it is lacks to decide about a call; None is nothing."""
     person: Person = request.state.person
+    if person.is_read_only:
+        text = "You may look at this, and not decide: your token is read-only."
+        return Lack(text, is_certain=True)
     if wanted == "nothing" or (wanted == "credential" and person.credential is not None):
         return None
     if wanted == "credential":
@@ -55,7 +58,7 @@ def lack_of(request: Request, wanted: Wanted, call: PendingCall) -> Lack | None:
     is_optionlike = call.run_id.startswith("-")
     before, behind = ([], ["--", call.run_id]) if is_optionlike else ([call.run_id], [])
     words = ["detent", "runs", "decide", *before, "--host", place]
-    if isinstance(request.app.state.sign_in, Tokens):
+    if isinstance(request.app.state.sign_in, TokenSignIn):
         words += ["--token-file", "FILE"]
     words += ["--key-file", "KEY", "--digest", call.digest[:DIGEST_SHOWN], "--confirm", *behind]
     text = (

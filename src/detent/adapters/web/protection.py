@@ -52,20 +52,20 @@ class Headers:
 
 
 class NamedHosts:
-    """Answers requests to these names alone, but for a probe, which asks an address by its number.
+    """Answers requests to these names alone, but for probes, which ask an address by its number.
 
-    RULE: a probe is told whether this is ready, and nothing else, so that no page of another site
-    learns anything by a name that it has point here.
+    RULE: a probe is told whether this lives or is ready, and nothing else, so that no page of
+    another site learns anything by a name that it has point here.
     """
 
-    def __init__(self, app: ASGIApp, names: Sequence[str], probe: str | None) -> None:
-        self._app, self._probe = app, probe
+    def __init__(self, app: ASGIApp, names: Sequence[str], probes: Sequence[str]) -> None:
+        self._app, self._probes = app, probes
         self._named = TrustedHostMiddleware(app, allowed_hosts=names, www_redirect=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Of ASGI."""
         path = str(scope.get("path", "")).removeprefix(str(scope.get("root_path", "")))
-        app = self._app if path == self._probe else self._named
+        app = self._app if path in self._probes else self._named
         await app(scope, receive, send)
 
 

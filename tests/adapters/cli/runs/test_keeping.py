@@ -139,3 +139,4 @@ def test_backup_and_clean(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call("clean", "--older-than", "0s", "--yes").stdout == "talk-1\n"
     assert [one["run_id"] for one in document("list")["runs"]] == ["order-1"]
     call("clean", "--older-than", "soon", code=2)
+    assert "1m may be minutes or months" in call("clean", "--older-than", "1m", code=2).stderr

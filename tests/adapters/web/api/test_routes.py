@@ -558,8 +558,10 @@ def test_a_probe_learns_whether_the_host_is_ready() -> None:
 
     ready, closed, refused = asyncio.run(visit())
     assert ready[:3] == (200, {"is_ready": True}, 200)
-    assert {*ready[3]} == {"is_ready", "running", "waiting", "faults"}
-    whole = {"running": 0, "waiting": 0, "faults": {}}
+    assert {*ready[3]} == {"is_ready", "running", "waiting", "faults", "questions"}
+    asked = ready[3]["questions"]
+    assert (asked["count"], type(asked["oldest_at"])) == (1, float)
+    whole = {"running": 0, "waiting": 0, "faults": {}, "questions": closed[3]["questions"]}
     assert closed == (503, {"is_ready": False}, 503, {"is_ready": False, **whole})
     assert (refused.status_code, refused.json()["error"]["why"]) == (503, "shutting_down")
 
@@ -606,7 +608,7 @@ class Unwell:
         self._host = host
 
     def __getattr__(self, name: str) -> Any:
-        if name == "health":
+        if name in {"health", "questions"}:
             raise AttributeError(name)
         return getattr(self._host, name)
 

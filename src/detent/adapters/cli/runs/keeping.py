@@ -33,7 +33,7 @@ from detent.core.state.state import State
 from detent.ports.journal import Journal, JournalDamagedError
 from detent.ports.listing import ENDED, RunQuery
 
-SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+SECONDS = {"s": 1, "h": 3_600, "d": 86_400, "w": 604_800}
 
 replace_option = click.option(
     "--replace", is_flag=True, help="Put it in the place of a file that is there."
@@ -205,6 +205,8 @@ def backup(*, file: Path, store: Journal, replace: bool, as_json: bool) -> None:
 
 def _seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
     number, unit = value[:-1], value[-1:]
+    if unit == "m":  # what is deleted by a wrong guess is gone
+        raise click.BadParameter(f"{value} may be minutes or months: write hours, 1h, or days, 30d")
     if unit not in SECONDS or not number.isdecimal():
         raise click.BadParameter("write a number and a unit: 90d, 12h, 4w")
     return float(number) * SECONDS[unit]

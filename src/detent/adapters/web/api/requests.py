@@ -11,7 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from detent.adapters.system.threads_and_loops import NoThreadError
-from detent.adapters.web.people import Person, SignIn, Tokens
+from detent.adapters.web.people import (
+    NOBODY_KNOWN,
+    Person,
+    SignIn,
+    TokenSignIn,
+    refusal_of,
+    while_known,
+)
 from detent.adapters.web.protection import not_local, other_site
 from detent.adapters.web.rendering import json_response
 from detent.core.codec.json_text import read_json
@@ -42,12 +49,14 @@ class ApiError(Exception):
 
 
 def answered(handler: Answer, sign_in: SignIn | None) -> Answer:
-    """The handler, for who has shown who they are."""
+    """The handler, for who has shown who they are, and may ask that."""
 
     @wraps(handler)
     async def guarded(request: Request) -> Response:
-        request.state.person = await person_of(request, sign_in)
-        return await handler(request)
+        request.state.person = person = await person_of(request, sign_in)
+        if text := refusal_of(request, person):
+            raise ApiError(403, "read_only", text)
+        return while_known(await handler(request), sign_in, person)
 
     return said_in_json(guarded)
 
@@ -90,7 +99,9 @@ async def person_of(request: Request, sign_in: SignIn | None) -> Person:
         if text := not_local(request):
             raise ApiError(403, "not_local", text)
         return Person("local")
-    if isinstance(sign_in, Tokens):
+    if isinstance(sign_in, TokenSignIn):
+        if sign_in.is_unknown:
+            raise ApiError(503, "nobody_known", NOBODY_KNOWN)
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         person = sign_in.person(token.strip()) if scheme.lower() == "bearer" else None
         text = "say who you are: Authorization: Bearer, and your token"

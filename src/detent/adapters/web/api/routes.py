@@ -8,7 +8,7 @@ another site can send, and `by` is whose request it is, never what the request s
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any
@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from detent.adapters.hosts.stored import HostHealth
 from detent.adapters.stories.quotes import without_quotes
 from detent.adapters.stories.secrets import plain_entry
 from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.adapters.web.api.health import health
 from detent.adapters.web.api.requests import (
     PAGING,
     Answer,
@@ -29,10 +29,8 @@ from detent.adapters.web.api.requests import (
     answered,
     members_of,
     page_of,
-    person_of,
     query_of,
     read_first,
-    said_in_json,
     whole,
 )
 from detent.adapters.web.approving import wanted_of
@@ -116,38 +114,6 @@ async def about(request: Request) -> Response:
     """Whom the host answers, and which agents it has."""
     agents = [asdict(agent) for agent in await host_of(request).agents()]
     return json_response({"api": VERSION, "you": request.state.person.name, "agents": agents})
-
-
-async def health(request: Request) -> Response:
-    """How the host is."""
-    return _of_health(await _health(request))
-
-
-def probe(sign_in: SignIn | None) -> Answer:
-    """Whether the host is ready, for anybody who is let in, as a probe has no token.
-
-    RULE: where nobody can sign in, this machine alone is answered, here as everywhere.
-    """
-
-    async def ready(request: Request) -> Response:
-        if sign_in is None:
-            await person_of(request, sign_in)
-        return _of_health({"is_ready": (await _health(request))["is_ready"]})
-
-    return said_in_json(ready)
-
-
-async def _health(request: Request) -> dict[str, Any]:
-    """What a host says of itself; one that says nothing is ready as long as it answers."""
-    host = host_of(request)
-    tell: Callable[[], HostHealth] | None = getattr(host, "health", None)
-    if tell is None:
-        await host.agents()
-    return {"is_ready": True} if tell is None else asdict(tell())
-
-
-def _of_health(content: dict[str, Any]) -> Response:
-    return json_response(content, 200 if content["is_ready"] else 503)
 
 
 async def runs(request: Request) -> Response:
