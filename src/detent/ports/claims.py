@@ -49,6 +49,11 @@ class Owner:
     started: str = ""
     until: float = inf
 
+    @property
+    def text(self) -> str:
+        """Which process it is, for people: of its host the name, and not when that was started."""
+        return f"process {self.pid} on {self.host.partition(' ')[0]}"
+
 
 @frozen
 class Claim:
@@ -79,9 +84,7 @@ class RunBusyError(DetentError):
     def __init__(self, run_id: str, claim: Claim, owner: Owner | None) -> None:
         self.run_id, self.owner, self.since = run_id, owner, claim.since
         self.until = claim.since if owner is None else owner.until
-        who = "another process"
-        if owner is not None:  # of the host its name, without what tells one start from the next
-            who = f"process {owner.pid} on {owner.host.partition(' ')[0]}"
+        who = "another process" if owner is None else owner.text
         self.driven = f"run {run_id!r} is driven by {who}"
         super().__init__(
             f"{self.driven}: wait for it with resume(…, wait=seconds), or, if "

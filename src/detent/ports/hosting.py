@@ -129,8 +129,7 @@ Sent: TypeAlias = (
 )
 """What can be sent to a run: a decision about a pending call, that it is to end, that what was
 confirmed counts no further, that it is to be tried again, that a new run is to begin as it was, or
-a user's message: the model reads it when next asked, and behind a run that has ended the
-conversation goes on with it in a new one."""
+a user's message, with which the conversation goes on in a new run if this one has ended."""
 
 
 @frozen
@@ -166,6 +165,7 @@ class HostedRun:
         pending: its calls that wait for a human, in the model's order.
         outdated: those that wait by a question of another release, which is put anew.
         secrets: what nobody may see of it, by value.
+        held_by: which process, of another release, keeps them from being put anew; "" is none.
     """
 
     listed: StoredRun
@@ -173,6 +173,7 @@ class HostedRun:
     pending: tuple[PendingCall, ...] = ()
     outdated: tuple[OutdatedQuestion, ...] = ()
     secrets: SecretValues = field(default=EMPTY, repr=False)
+    held_by: str = ""
 
     @property
     def grants(self) -> tuple[Grant, ...]:
@@ -181,9 +182,8 @@ class HostedRun:
 
     def grant(self, ref: object, path: object) -> Grant | None:
         """The grant that `Grant.to_dict` shows with these; None where it counts no more."""
-        wanted = {"ref": ref, "path": path}
-        found = (grant for grant in self.grants if wanted.items() <= grant.to_dict().items())
-        return next(found, None)
+        wanted = {"ref": ref, "path": path}.items()
+        return next((one for one in self.grants if wanted <= one.to_dict().items()), None)
 
 
 @frozen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -772,6 +773,29 @@ def test_a_run_that_asks_by_another_release_is_not_silently_left_out() -> None:
         assert "its question stands here in a moment" in page
         assert "the tool itself has changed" in page
     assert (said["pending"], said["outdated"][0]["tool_name"]) == ([], "pay")
+
+
+def test_a_run_that_another_release_keeps_says_so() -> None:
+    """Its question is answered there, for as long as that one is up."""
+
+    async def visit() -> tuple[str, str, Any]:
+        journal = MemoryJournal()
+        old, new = (
+            waiting({"clerk": clerk([], ANN)}, journal),
+            LocalHost({"clerk": payer(pay_twice, lambda call, tool, run: Ask("sure?"))}, journal),
+        )
+        async with old as host, new, visitor(web_app(host)) as client, asyncio.timeout(30):
+            while not await new.pending():  # noqa: ASYNC110 - each look has it asked
+                await asyncio.sleep(0.01)
+            inbox, run = (await client.get("/")).text, (await client.get("/run/clerk")).text
+            return inbox, run, (await client.get("/api/run/clerk")).json()
+
+    inbox, run, said = asyncio.run(visit())
+    for page in (inbox, run):
+        assert "Waits for another release" in page
+        assert f"(process {os.getpid()} on " in page
+        assert "the tool itself has changed" in page
+    assert said["held_by"].startswith(f"process {os.getpid()} on ")
 
 
 def test_an_address_of_nothing_has_a_way_back() -> None:

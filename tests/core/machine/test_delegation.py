@@ -342,7 +342,7 @@ def test_another_process_takes_up_the_agents_too() -> None:
     run = step(OUTER, run, wrap_event((AT,), ToolStarted(CallRef(1, 0), 1)))
     again = step(OUTER, run, Resumed("p"))
     assert "Running" in progress_mark(run)
-    assert "Delegated(1 Acting 2 Ready)" in progress_mark(again)
+    assert "Delegated(1 Acting 1 Ready)" in progress_mark(again)
 
 
 def test_time_matters_where_an_agent_inside_has_only_so_much() -> None:

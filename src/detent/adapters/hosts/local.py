@@ -78,8 +78,8 @@ class LocalHost(StoredHost):
             clock=self._clock,
             look_s=self._look_s,
         )
-        sweep = self._reading.sweep(self._clock, self._driving.faults)
-        looking = self._driving.looks.for_ever(self._driving.look, sweep.look, self._keeper.writes)
+        also = self._looking_back(self._driving.faults)
+        looking = self._driving.looks.for_ever(self._driving.look, also, self._keeper.writes)
         self._looking = asyncio.create_task(looking, name="detent host")
         return self._driving
 
@@ -96,6 +96,7 @@ class LocalHost(StoredHost):
         """
         self._is_open = False
         if self._looking is not None:
+            await self._anew.close()
             await self._driving.halt(self._drain_s)
             await self._looking
             self._looking = None
@@ -109,5 +110,5 @@ class LocalHost(StoredHost):
         """How it is."""
         driving, places = self._driving, self._places
         is_ready = self._is_open and driving.looks.are_recent
-        faults = {**self._reading.unreadable.texts(), **driving.faults.texts()}
+        faults = {**self._texts(), **driving.faults.texts()}
         return HostHealth(is_ready, places.running, places.waiting, faults)

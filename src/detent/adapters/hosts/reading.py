@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from heapq import merge
 from typing import Any, TypeVar
@@ -41,10 +42,6 @@ from detent.ports.results import AgentResult
 T = TypeVar("T")
 
 PAGE = 100
-FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
-"""After how long the same run is asked anew again: at first, and at most."""
-ASKED_RUNS = 1000
-"""Of so many runs it is known when they were asked anew."""
 
 
 async def asked(call: Callable[[], T]) -> T:
@@ -52,8 +49,9 @@ async def asked(call: Callable[[], T]) -> T:
     return await asyncio.wrap_future(in_another_thread(call))
 
 
-def nobody_asks(run: StoredRun) -> None:
+def nobody_asks(run: StoredRun, questions: Sequence[OutdatedQuestion]) -> str:
     """Whoever goes on with the run next asks anew."""
+    return ""
 
 
 def _outdated(
@@ -67,12 +65,14 @@ def _outdated(
 class Reading:
     """Reads the runs of some agents in one journal.
 
-    `outdated` is told, in any thread, of a run that waits with a question which fits no longer.
+    `outdated` is told, in any thread, of a run that waits with questions which fit no longer, and
+    says who keeps it from being asked anew; "" is nobody. `current` is told of one that has none.
     """
 
     journal: Journal
     legs: Mapping[str, Legs]
-    outdated: Callable[[StoredRun], object] = nobody_asks
+    outdated: Callable[[StoredRun, Sequence[OutdatedQuestion]], str] = nobody_asks
+    current: Callable[[str], object] = str
     unreadable: UnreadableRuns = field(factory=UnreadableRuns)
 
     def sweep(self, clock: Clock, faults: Faults | None = None) -> Sweep:
@@ -136,9 +136,21 @@ class Reading:
         if length is None:
             self.unreadable.drop(listed.run_id)
         outdated = _outdated(listed, spec, run) if length is None else ()
-        if outdated:
-            self.outdated(listed)
-        return HostedRun(listed, run, pending(spec, run), outdated, secrets_of_run(spec, run))
+        held_by = self.outdated(listed, outdated) if outdated else ""
+        if length is None and not outdated:
+            self.current(listed.run_id)
+        calls, secrets = pending(spec, run), secrets_of_run(spec, run)
+        return HostedRun(listed, run, calls, outdated, secrets, held_by)
+
+    def read_again(self, run_id: str) -> None:
+        """Read a run if it waits still, for what is told of it then; it blocks.
+
+        Raises:
+            JournalError: the store cannot be asked.
+        """
+        for listed in self.journal.runs(RunQuery("waiting", run_id=run_id)):
+            with suppress(RunNotFoundError, StoredDataError, JournalDamagedError):
+                self.read(listed)
 
     async def is_outdated(self, listed: StoredRun) -> bool:
         """Whether a run waits with a question that is about another version of a tool."""
@@ -287,41 +299,3 @@ class Looks:
         else:
             self.is_time = False
             self._reader.news.clear()
-
-
-@frozen
-class _Asked:
-    next_at: float = float("-inf")
-    pause_s: float = FIRST_PAUSE_S
-
-
-class AskingAnew:
-    """Has runs ask once more, by the tools that are here.
-
-    RULE: ever more rarely. While two releases are up, either finds the other's questions outdated.
-
-    Args:
-        ask: has a run go on, so that it asks.
-        clock: the time.
-    """
-
-    def __init__(self, ask: Callable[[StoredRun], Awaitable[object]], clock: Clock) -> None:
-        self._ask, self._clock = ask, clock
-        self._asked: dict[str, _Asked] = {}
-        self._loop = asyncio.get_running_loop()
-
-    def tell(self, run: StoredRun) -> None:
-        """Say in any thread that the question of a run fits no longer."""
-        asyncio.run_coroutine_threadsafe(self.ask(run), self._loop)
-
-    async def ask(self, run: StoredRun) -> None:
-        """Have it asked anew, unless that was done lately."""
-        last, now = self._asked.pop(run.run_id, _Asked()), self._clock.now()
-        if last.next_at > now:
-            self._asked[run.run_id] = last
-            return
-        pause_s = min(2 * last.pause_s, LAST_PAUSE_S)
-        self._asked[run.run_id] = _Asked(now + last.pause_s, pause_s)
-        while len(self._asked) > ASKED_RUNS:
-            del self._asked[next(iter(self._asked))]
-        await self._ask(run)

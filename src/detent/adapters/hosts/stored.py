@@ -15,13 +15,15 @@ from attrs import evolve, frozen
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import keeper_of
 from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.looks import QuestionLooks
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
-from detent.adapters.hosts.reading import AskingAnew, Reading, asked
+from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.hosts.registry import NAMELESS, alias_in, hosted_agents, with_nameless
+from detent.adapters.hosts.releases.asking import AskingAnew
 from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
@@ -47,6 +49,7 @@ from detent.ports.hosting import (
 from detent.ports.journal import Journal, JournalUnavailableError
 from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun, WaitingQuestions
 from detent.ports.names import new_name_fault
+from detent.ports.pending import OutdatedQuestionError
 from detent.ports.results import AgentResult
 from detent.ports.telemetry import HostFigures, Telemetry
 
@@ -72,7 +75,9 @@ class HostHealth:
         running: how many runs go on here.
         waiting: how many wait here for a place.
         faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
-            is of one that this release of its agent cannot follow, whether it goes on or waits.
+            is of one that this release of its agent cannot follow, whether it goes on or waits;
+            ``OutdatedQuestionError`` of one that waits, and that another release which is up keeps
+            from being asked anew by this one.
             And by the name of its engine ("DBOS", "Temporal", "Restate") an
             ``EngineUnavailableError``, while that does not answer: no run goes on then. Of Restate
             it may be a sentence: why it does answer, and runs do not go on here.
@@ -164,8 +169,9 @@ class StoredHost(ABC):
         self._reading = Reading(journal, self._legs)
         finder = Finder(self._journal, self._keeper, self._legs.keys(), self._clock)
         self._drives = await self._open(finder)
-        self._anew = AskingAnew(self._drives.ask_anew, self._clock)
-        self._reading = evolve(self._reading, outdated=self._anew.tell)
+        ask = self._drives.ask_anew
+        self._anew = anew = AskingAnew(ask, self._keeper, self._clock, self._read_again)
+        self._reading = evolve(self._reading, outdated=anew.tell, current=anew.drop)
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
         self._questions = QuestionLooks(self._reading.questions)
@@ -183,6 +189,27 @@ class StoredHost(ABC):
 
         Afterwards runs can still be read.
         """
+
+    def _read_again(self, run_id: str) -> None:
+        self._reading.read_again(run_id)
+
+    def _looking_back(self, faults: Faults) -> Callable[[], None]:
+        """What each look does besides, in a thread: it looks at runs that wait.
+
+        `faults` is what keeps others from going on here.
+        """
+        sweep = self._reading.sweep(self._clock, faults)
+
+        def look() -> None:
+            sweep.look()
+            self._anew.look()
+
+        return look
+
+    def _texts(self) -> Mapping[str, str]:
+        """By run that waits, the name of what keeps people from answering it here."""
+        held = dict.fromkeys(self._anew.held(), OutdatedQuestionError.__name__)
+        return {**held, **self._reading.unreadable.texts()}
 
     async def _flush(self) -> None:
         """Have what was measured of the runs sent, at the end of `close`."""
@@ -252,7 +279,7 @@ class StoredHost(ABC):
             legs = self._legs[run.agent]
             came = await self._say(run, said, People(legs.assembly, legs.require_own))
         if isinstance(came, HostRefusal) and came.why == "outdated":
-            await self._anew.ask(run)
+            await asked(partial(self._read_again, run_id))
         is_late = isinstance(came, HostRefusal) and came.why == "ended"
         if is_late and isinstance(said, MessageReceived):
             return await self._starting.say(run_id, said, self._chance.new_id())

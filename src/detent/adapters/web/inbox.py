@@ -79,12 +79,14 @@ async def _questions(request: Request) -> dict[str, Any]:
 class HeldRun:
     """A run that waits for a human, and has no question that can be answered here.
 
-    `is_put_anew` says that its host is just about to ask it by the rules of today.
+    `is_put_anew` says that its host is just about to ask it by the rules of today, and `held_by`
+    which process keeps it from doing so.
     """
 
     run_id: str
     why: str
     is_put_anew: bool = False
+    held_by: str = ""
 
 
 async def _held(host: Host, agent: str | None, run_ids: Collection[str]) -> list[HeldRun]:
@@ -95,17 +97,15 @@ async def _held(host: Host, agent: str | None, run_ids: Collection[str]) -> list
         if listed.run_id in run_ids or not any(one.has_runs_of(listed.agent) for one in agents):
             continue
         try:
-            outdated = (await host.run(listed.run_id)).outdated
+            hosted = await host.run(listed.run_id)
         except RunNotFoundError:
             continue
         except StoredDataError as error:
             held.append(HeldRun(listed.run_id, str(error)))
         else:
-            held += (
-                [HeldRun(listed.run_id, describe_outdated(outdated), is_put_anew=True)]
-                if outdated
-                else []
-            )
+            if hosted.outdated:
+                why, held_by = describe_outdated(hosted.outdated), hosted.held_by
+                held.append(HeldRun(listed.run_id, why, not held_by, held_by))
     return held
 
 

@@ -159,11 +159,15 @@ class OutdatedQuestion:
         tool_name: what was to run.
         changes: what is another now, in words.
         agents: the agents inside the run whose call it is, the outermost first.
+        was: the version of the tool that was asked about.
+        now: that of the tool that is here.
     """
 
     tool_name: str
     changes: tuple[str, ...]
     agents: tuple[str, ...] = ()
+    was: str = ""
+    now: str = ""
 
 
 def outdated_questions(
@@ -172,8 +176,9 @@ def outdated_questions(
     """The questions of a run, and of the agents at work in it, that fit no longer."""
     for slot, now in unfit(spec, run):
         if isinstance(slot.status, AwaitingDecision):
-            changes = slot.status.binding.changes(now) or [UNASKED]
-            yield OutdatedQuestion(slot.call.tool_name, tuple(changes), agents)
+            name, was = slot.call.tool_name, slot.status.binding
+            changes = tuple(was.changes(now) or [UNASKED])
+            yield OutdatedQuestion(name, changes, agents, was.tool, now.tool)
     for slot in run.slots:
         if isinstance(slot.status, Delegated):
             name = slot.status.tool_name

@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import takewhile
 from typing import Any, TypeAlias, cast, get_args
 
-from detent.core.chat.messages import ChatRole, ToolCallResult
+from detent.core.chat.messages import ChatMessage, ChatRole, ToolCallResult
 from detent.core.codec.json_text import TAG
 from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
@@ -157,16 +157,24 @@ def status_of(run: Run[Any]) -> str:
 def progress_mark(run: Run[Any]) -> str:
     """How far a run has come, in a line: two runs that differ here do not go on alike.
 
-    The turn, the phase, how many messages there are, and how far each call has come, with the mark
-    of an agent that is at work on it.
+    The turn, the phase, how many messages there are behind the instructions, and how far each call
+    has come, with the mark of an agent that is at work on it.
+
+    RULE: instructions are not counted. The run of an agent inside begins with those of today, when
+    it is made again, and another prompt, or none, makes it no other run.
     """
-    phase = run.phase
-    mark = f"{run.turn} {type(phase).__name__} {len(conversation_in(run.state))}"
+    phase, messages = run.phase, conversation_in(run.state)
+    instructions = sum(1 for _ in takewhile(_instructs, messages))
+    mark = f"{run.turn} {type(phase).__name__} {len(messages) - instructions}"
     for slot in phase.slots if isinstance(phase, Acting) else ():
         mark += f" {type(slot.status).__name__}"
         if (agent := agent_at(slot)) is not None:
             mark += f"({progress_mark(agent.run)})"
     return f"{mark} {len(run.unread)} unread" if run.unread else mark
+
+
+def _instructs(message: ChatMessage) -> bool:
+    return message.role is ChatRole.SYSTEM
 
 
 def reply_faults(event: Event, run: Run[Any]) -> list[Json]:

@@ -125,8 +125,8 @@ class EngineHost(StoredHost):
             self._way = self._driving = driving = EngineDriving(*parts, is_away=self._is_away)
             await self._connect(driving.leg if self._works else None)
         look = self._way.look if self._works else self._way.reached
-        sweep = self._reading.sweep(self._clock, self._way.faults)
-        looking = looks.for_ever(look, sweep.look, self._keeper.writes)
+        also = self._looking_back(self._way.faults)
+        looking = looks.for_ever(look, also, self._keeper.writes)
         self._looking = asyncio.create_task(looking, name="detent host")
         ask = self._answer if self._mode == "legs" else self._effects.answer
         fault = EngineUnavailableError.__name__
@@ -190,6 +190,7 @@ class EngineHost(StoredHost):
         self._is_open, self._was_at_work = False, self._way.running > 0
         if self._reach is not None:
             await self._reach.end(self._reaching)
+        await self._anew.close()
         await self._way.halt(self._drain_s)
         if self._looking is not None:
             await self._looking
@@ -209,5 +210,5 @@ class EngineHost(StoredHost):
         driving = self._way
         is_ready = self._is_open and driving.looks.are_recent
         away = {} if self._reach is None else self._reach.texts()
-        faults = {**self._reading.unreadable.texts(), **driving.texts(), **away}
+        faults = {**self._texts(), **driving.texts(), **away}
         return HostHealth(is_ready, driving.running, 0, faults)
