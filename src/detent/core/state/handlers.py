@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from itertools import compress
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
-from detent.core.values.frozen import freeze
+from detent.core.values.frozen import FrozenDict, FrozenSet, freeze
 from detent.core.values.hashes import require_spread
 from detent.core.values.shared_list import SharedList
 
@@ -126,7 +126,8 @@ def merge_dicts(current: Mapping[K, V] | None, update: Mapping[K, V] | None) -> 
     {'a': 1, 'b': 3}
     """
     before, new = current or {}, update or {}
-    require_spread(before, new)
+    if isinstance(new, Mapping):  # else Python says what it is
+        require_spread(new, before)
     return {**before, **new}
 
 
@@ -139,8 +140,24 @@ def unite_sets(current: AbstractSet[T] | None, update: Iterable[T] | None) -> Ab
     {1, 2}
     """
     before, new = current or (), update if isinstance(update, AbstractSet) else _items(update)
-    require_spread(before, new)
+    require_spread(new, before)
     return {*before, *new}
+
+
+Joinable: TypeAlias = FrozenDict[Any, Any] | FrozenSet[Any]
+
+
+def join_frozen(current: Joinable, new: Joinable) -> Joinable:
+    """What `merge_dicts` or `unite_sets` makes of both, frozen.
+
+    It costs a copy of the references: nothing in `current` is looked at, nor frozen anew.
+    """
+    require_spread(new, current)
+    joined = type(current)()
+    base: Any = dict if isinstance(current, dict) else set
+    base.update(joined, current)  # of its base: nobody else has seen it by now
+    base.update(joined, new)
+    return joined
 
 
 def add_numbers(current: Addable | None, update: Addable) -> Addable:

@@ -22,18 +22,22 @@ TEXTS = frozenset({str, bytes})
 """Types whose own instances have a hash that nobody outside the process knows."""
 
 
-def require_spread(*groups: Collection[object]) -> None:
-    """Raise ValueError where a set of all these values could take their square of comparisons.
+def require_spread(new: Collection[object], known: Collection[object] = ()) -> None:
+    """Raise ValueError where to put values into a set could take the square of comparisons.
 
     It takes itself at most `MOST` comparisons for each value. What has no hash raises TypeError.
+
+    Args:
+        new: the values that are put into it.
+        known: those that are in it.
     """
-    if sum(map(len, groups)) <= FEW or all(TEXTS.issuperset(map(type, x)) for x in groups):
+    if len(new) + len(known) <= FEW or TEXTS.issuperset(map(type, new)):
         return
-    counts = Counter(map(hash, chain(*groups)))  # of hashes themselves no two are alike
+    counts = Counter(map(hash, chain(known, new)))  # of hashes themselves no two are alike
     if max(counts.values()) <= MOST:
         return
     different: defaultdict[int, set[object]] = defaultdict(set)
-    for value in chain(*groups):
+    for value in chain(known, new):
         key = hash(value)
         if counts[key] > MOST:
             found = different[key]
