@@ -383,3 +383,10 @@ def test_a_part_that_leads_to_a_default_by_references_is_gone_through(tree: Any)
         assert filled(schema, x=[value]) == {"x": [expected]}
     else:
         assert filled(schema, x=value) == {"x": expected}
+
+
+@pytest.mark.parametrize("lost", ["#/$defs/none", "#/$defs/none/0", "urn:other"])
+def test_what_is_called_a_reference_and_is_none_hides_no_default(lost: str) -> None:
+    """A property may have that name; a reference that leads nowhere leads to no default."""
+    schema = {"properties": {"$ref": AMOUNT, "x": {"items": {"$ref": lost}}}}
+    assert filled(schema, **{"$ref": {}, "x": [[]]}) == {"$ref": {"amount": 9000}, "x": [[]]}

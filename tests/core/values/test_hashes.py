@@ -89,6 +89,7 @@ def test_few_comparisons_find_them(hashes: int) -> None:
     Counted.compared = 0
     require_spread(values)
     assert Counted.compared <= MOST * len(values)
+    values += [Counted(0, -2)]  # alone in its hash: it is compared with none
     values += [Counted(-n, 0) for n in range(1, 2 * len(values))]
     Counted.compared = 0
     with pytest.raises(ValueError, match=REFUSED):

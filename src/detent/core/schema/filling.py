@@ -308,10 +308,11 @@ def _leading_to_defaults(root: Rules) -> frozenset[int]:
         for name, inner in part.items() if isinstance(part, Mapping) else enumerate(part):
             if name == "default":
                 defaults.append(id(part))
-            try:
-                target = resolve(inner, root) if name == "$ref" else inner
-            except (LookupError, TypeError, ValueError, AttributeError):
-                continue  # a property of that name, or a reference that nobody can follow
+            try:  # a property may be called so, too
+                is_reference = name == "$ref" and isinstance(inner, str)
+                target = resolve(inner, root) if is_reference else inner
+            except (LookupError, TypeError, ValueError):
+                continue  # nobody can follow it
             if not isinstance(target, Mapping | list | tuple):
                 continue
             if id(target) not in into:
