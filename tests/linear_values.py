@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, TypeAlias
 
 from attrs import evolve
@@ -181,6 +182,21 @@ def _items(function: Callable[[list[Any]], object], item: Callable[[int], Any]) 
         return lambda: function(items)
 
     return ready
+
+
+def _alike(place: int) -> int:
+    """Numbers of one hash."""
+    return place * (2**61 - 1)
+
+
+def _refusing(function: Callable[[Any], object]) -> Callable[[Any], object]:
+    """What may raise ValueError."""
+
+    def tried(items: Any) -> None:
+        with suppress(ValueError):
+            function(items)
+
+    return tried
 
 
 def _told(size: int) -> Work:
@@ -388,6 +404,18 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
     ),
     "a converted list": _items(lambda items: convert(items, list[int], "x"), int),
     "a converted set": _items(lambda items: convert(items, set[str], "x"), str),
+    "a set of one hash": _items(_refusing(lambda items: convert(items, set[int], "x")), _alike),
+    "a set of few in a hash": _items(
+        lambda items: convert(items, set[int], "x"), lambda n: _alike(n % 64)
+    ),
+    "a dict of one hash": _items(
+        _refusing(lambda items: convert(dict.fromkeys(items, 1), dict[int, int], "x")),
+        lambda n: str(_alike(n)),
+    ),
+    "state: unique items of one hash": _items(
+        _refusing(lambda items: append_unique(items, items)), _alike
+    ),
+    "state: sets of one hash": _items(_refusing(lambda items: unite_sets(None, items)), _alike),
     "frozen and thawed": _items(lambda items: thaw(freeze(items)), lambda n: {"a": [n]}),
     "state: unique items": _items(lambda items: append_unique(items, items), lambda n: {"a": n}),
     "state: merged sets": _items(lambda items: unite_sets(set(items), set(items)), str),

@@ -24,6 +24,7 @@ from typing_extensions import TypeAliasType
 
 from detent.core.schema.conversion import ConversionError, as_it_is, convert, plain, reader
 from detent.core.values.frozen import FrozenDict, freeze
+from detent.core.values.hashes import FEW
 from detent.core.values.shared_list import SharedList
 
 
@@ -425,3 +426,23 @@ def test_what_is_wrong_inside_a_value_is_told_of_a_union_as_well() -> None:
     """It is of the right type, and a part of it is not."""
     with pytest.raises(ConversionError, match=r"'it\.content' .* must be integer, got \"a\""):
         convert({"content": "a"}, Counted | None, "it")
+
+
+@pytest.mark.parametrize(
+    ("hint", "write"),
+    [
+        (set[int], list),
+        (frozenset[Decimal], lambda numbers: [*map(str, numbers)]),
+        (AbstractSet[UUID], lambda numbers: [str(UUID(int=n)) for n in numbers]),
+        (set[tuple[int, ...]], lambda numbers: [[1, n] for n in numbers]),
+        (dict[int, str], lambda numbers: dict.fromkeys(map(str, numbers), "x")),
+    ],
+    ids=["int", "Decimal", "UUID", "tuple", "dict"],
+)
+def test_values_of_one_hash_become_no_set(hint: Any, write: Any) -> None:
+    """Each would be compared with each, in C: nothing else would run for minutes."""
+    alike = write([n * (2**61 - 1) for n in range(FEW + 1)])
+    with pytest.raises(ConversionError, match="cannot be used: has more than 64 different"):
+        convert({"a": alike}, dict[str, hint], "x")
+    others = write([n * 2**61 for n in range(1, FEW + 2)])
+    assert len(convert(others, hint, "x")) == FEW + 1

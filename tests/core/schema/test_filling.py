@@ -322,3 +322,71 @@ def test_each_part_of_a_value_is_come_to_once() -> None:
     for _ in range(101):
         assert whole["n"] == 1
         whole = whole.get("next", {})
+
+
+class Looked(dict[str, Any]):
+    """A schema that counts how often it is asked for what it says."""
+
+    looks = 0
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """What it says."""
+        Looked.looks += 1
+        return super().get(name, default)
+
+
+def looks(part: Any, value: Any, **others: Any) -> int:
+    """How often a part of a schema is asked for what it says of a value."""
+    schema = {"properties": {"x": part, "n": {"default": 1}}, **others}
+    whole = Filling(schema)
+    Looked.looks = 0
+    assert whole.filled({"x": value}) == Filled({"x": value, "n": 1})
+    return Looked.looks
+
+
+ROWS = Looked(items=Looked(items={"type": "integer"}), default=[[1]])
+
+
+@pytest.mark.parametrize(
+    ("part", "others"),
+    [
+        (ROWS, {}),
+        (Looked({}), {}),
+        (Looked(anyOf=[ROWS, Looked(type="null")], default=None), {}),
+        (Looked(additionalProperties=ROWS, properties={"a": ROWS["items"]}), {}),
+        (Looked({"$ref": "#/$defs/rows"}), {"$defs": {"rows": ROWS["items"], "n": {"default": 1}}}),
+        (
+            Looked({"$ref": "#/$defs/tree"}),
+            {"$defs": {"tree": Looked(items=Looked({"$ref": "#/$defs/tree"}), default=[])}},
+        ),
+    ],
+    ids=["lists", "anything", "optional", "objects", "reference", "tree"],
+)
+def test_a_part_in_which_nothing_is_filled_in_is_not_gone_through(part: Any, others: Any) -> None:
+    """However much a model writes there, and whatever stands for the part itself."""
+    rows = [[n] for n in range(1000)]
+    is_object = "additionalProperties" in part
+    assert looks(part, {"b": rows} if is_object else rows, **others) < 10
+
+
+@pytest.mark.parametrize("tree", [{"items": {"$ref": "#/$defs/t"}}, {"$ref": "#/$defs/t"}])
+def test_a_part_that_leads_to_a_default_by_references_is_gone_through(tree: Any) -> None:
+    """However far they go, and in a circle."""
+    part = {"properties": {"to": {"$ref": "#/$defs/u"}, "amount": {"default": 9000}}}
+    schema = {
+        "properties": {"x": tree},
+        "$defs": {"t": {"allOf": [{"$ref": "#/$defs/u"}]}, "u": {**part, "items": tree}},
+    }
+    inner = {"amount": 1, "to": {}}
+    value, expected = (inner, {"amount": 1, "to": {"amount": 9000}})
+    if "items" in tree:
+        assert filled(schema, x=[value]) == {"x": [expected]}
+    else:
+        assert filled(schema, x=value) == {"x": expected}
+
+
+@pytest.mark.parametrize("lost", ["#/$defs/none", "#/$defs/none/0", "urn:other"])
+def test_what_is_called_a_reference_and_is_none_hides_no_default(lost: str) -> None:
+    """A property may have that name; a reference that leads nowhere leads to no default."""
+    schema = {"properties": {"$ref": AMOUNT, "x": {"items": {"$ref": lost}}}}
+    assert filled(schema, **{"$ref": {}, "x": [[]]}) == {"$ref": {"amount": 9000}, "x": [[]]}

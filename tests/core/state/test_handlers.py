@@ -22,6 +22,7 @@ from detent.core.state.handlers import (
     replace_values,
     unite_sets,
 )
+from detent.core.values.hashes import FEW, MOST
 
 Handler = Callable[[Any, Any], Any]
 
@@ -31,6 +32,11 @@ unhashable = st.lists(st.lists(st.integers(0, 2), max_size=2), max_size=4)
 dicts = st.dictionaries(st.sampled_from("abc"), st.integers(), max_size=3)
 sets = st.sets(st.integers(0, 9), max_size=6)
 numbers = st.integers()
+
+
+def first_of(item: Any) -> object:
+    """What stands at the beginning."""
+    return item[0]
 
 
 def joined(one: Any, other: Any) -> Any:
@@ -167,3 +173,31 @@ class NoHash:
     """Equal by value, and without a hash."""
 
     value: int
+
+
+@pytest.mark.parametrize(
+    ("handler", "make"),
+    [
+        (append_unique, list),
+        (append_unique, lambda numbers: [[n] for n in numbers]),
+        (append_unique_by(first_of), lambda numbers: [(n, NoHash(n)) for n in numbers]),
+        (unite_sets, list),
+        (merge_dicts, lambda numbers: dict.fromkeys(numbers, "x")),
+    ],
+    ids=["unique", "unique lists", "unique by", "union", "merged"],
+)
+def test_values_of_one_hash_are_not_joined(handler: Handler, make: Callable[..., Any]) -> None:
+    """Of a tool that hands on what a model wrote; a few at a time come to many as well."""
+    alike = [n * (2**61 - 1) for n in range(FEW + 1)]
+    with pytest.raises(ValueError, match="has more than 64 different values of one hash"):
+        handler(make(alike[:MOST]), make(alike[MOST:]))
+    with pytest.raises(ValueError, match="has more than 64 different values of one hash"):
+        handler(None, make(alike))
+    others = [n * 2**61 for n in range(1, FEW + 2)]
+    assert len(handler(make(others[:MOST]), make(others))) == FEW + 1
+
+
+def test_many_items_without_a_hash_are_still_taken() -> None:
+    """They are compared one by one, whatever else there is."""
+    items = [*map(NoHash, range(MOST + 2)), *range(FEW)]
+    assert len(append_unique(items, items)) == len(items)

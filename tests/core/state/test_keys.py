@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, cast
 
 import pytest
 
 from detent.core.errors import StateError, StateTypeError
 from detent.core.schema.type_checks import type_name
-from detent.core.state.handlers import add_numbers, append_unique, merge_lists, replace_values
+from detent.core.state.handlers import (
+    add_numbers,
+    append_unique,
+    merge_dicts,
+    merge_lists,
+    replace_values,
+    unite_sets,
+)
 from detent.core.state.keys import UNSET, Key, Write, hold, unknown_key
 from detent.core.values.frozen import FrozenList
+from detent.core.values.hashes import FEW
 from detent.core.values.shared_list import SharedList, bare
 
 
@@ -134,6 +145,137 @@ def test_a_handler_cannot_keep_a_hold_on_what_it_returns() -> None:
     draft.lines.append("b")
     numbers.append(2)
     assert held == [Draft(["a"]), [1]]
+
+
+class Looked(type):
+    """The class of `Item`: it counts how often somebody asks whether a value is one."""
+
+    looks = 0
+
+    def __instancecheck__(cls, value: object) -> bool:
+        Looked.looks += 1
+        return True
+
+
+class Item(metaclass=Looked):
+    """A value whose class says that nobody can change it, and which counts who asks."""
+
+    def __deepcopy__(self, memo: object) -> Item:
+        Looked.looks += 1
+        return self
+
+
+class OfAnother(Item):
+    """Of no class that is known by itself."""
+
+
+def looks_of_writes(declared: Any, handler: Any, count: int) -> int:
+    """How often values are looked at that so many writes of eight add to a key."""
+    Looked.looks = 0
+    spot, held = key(declared, handler), cast(object, UNSET)
+    for turn in range(count):
+        items = [OfAnother() for _ in range(8)]
+        update: Any = {(turn, n): item for n, item in enumerate(items)}
+        held = spot.merge(held, update if handler is merge_dicts else items)
+    assert len(bare(held)) == 8 * count
+    return Looked.looks
+
+
+@pytest.mark.parametrize(
+    ("declared", "handler"),
+    [
+        (dict[tuple[int, int], Item], merge_dicts),
+        (Mapping[Any, Item] | None, merge_dicts),
+        (Annotated[dict[Any, Item], "what they mean"], merge_dicts),
+        (set[Item], unite_sets),
+        (AbstractSet[Item], unite_sets),
+        (list[Item], merge_lists),
+    ],
+    ids=["dict", "optional mapping", "annotated dict", "set", "abstract set", "list"],
+)
+def test_a_write_looks_at_what_it_adds(declared: Any, handler: Any) -> None:
+    """Whoever adds to a large value does not have all of it checked and frozen anew."""
+    few, many = (looks_of_writes(declared, handler, count) for count in (16, 64))
+    assert few > 0
+    assert many <= 4.5 * few
+
+
+@pytest.mark.parametrize(
+    ("declared", "handler", "current", "update", "expected"),
+    [
+        (dict[str, int], merge_dicts, {"a": 1, "b": 2}, {"b": 3}, {"a": 1, "b": 3}),
+        (dict[str, list[int]], merge_dicts, {"a": [1]}, {"b": [2]}, {"a": [1], "b": [2]}),
+        (dict[str, int], merge_dicts, {"a": 1}, None, {"a": 1}),
+        (set[int], unite_sets, {1}, [2, 1, 2], {1, 2}),
+        (set[tuple[int, ...]], unite_sets, {(1,)}, (2,), None),
+        (set[str], unite_sets, {"a"}, "bc", {"a", "bc"}),
+        (frozenset[int], unite_sets, frozenset({1}), {2}, None),
+        (Any, merge_dicts, {"a": 1}, {"b": [2]}, {"a": 1, "b": [2]}),
+    ],
+)
+def test_what_is_joined_is_frozen_and_fits(
+    declared: Any, handler: Any, current: Any, update: Any, expected: Any
+) -> None:
+    """As if the handler had been given the whole; None is what does not fit."""
+    spot, source = key(declared, handler), deepcopy(update)
+    before = hold("spot", current)
+    if expected is None:
+        with pytest.raises(StateTypeError, match="holds"):
+            spot.merge(before, source)
+    else:
+        held = spot.merge(before, source)
+        assert held == hold("spot", expected)
+        assert type(held) is type(before)
+        assert hash(held) == hash(hold("spot", expected))
+        assert list(bare(held)) == list(bare(hold("spot", expected)))
+    assert before == current
+
+
+@pytest.mark.parametrize(
+    ("declared", "current", "update"),
+    [
+        (dict[str, int], {"a": 1}, {"b": "2"}),
+        (dict[str, int] | dict[str, str], {"a": 1}, {"b": "2"}),
+        (dict[str, int], {"a": 1}, 5),
+    ],
+)
+def test_what_does_not_fit_a_dict_is_told_of_the_whole(
+    declared: Any, current: Any, update: Any
+) -> None:
+    """In the same words as where the handler is one's own."""
+
+    def own(before: Any, new: Any) -> Any:
+        return {**before, **new}
+
+    own.__module__, own.__name__ = merge_dicts.__module__, merge_dicts.__name__
+    told = []
+    for handler in (merge_dicts, own):
+        with pytest.raises(StateError) as caught:
+            key(declared, handler).merge(hold("spot", current), update)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
+def test_what_can_be_changed_is_joined_and_copied() -> None:
+    """Behind a guard, as before."""
+    spot, draft = key(dict[str, Draft], merge_dicts), Draft(["a"])
+    held = spot.merge(spot.merge(UNSET, {"a": draft}), {"b": draft})
+    held = spot.merge(held, {})
+    draft.lines.append("b")
+    assert bare(held) == {"a": Draft(["a"]), "b": Draft(["a"])}
+    mixed = key(dict[str, Any], merge_dicts)
+    held = mixed.merge(mixed.merge(UNSET, {"a": 1}), {"b": draft})
+    draft.lines.append("c")
+    assert bare(held) == {"a": 1, "b": Draft(["a", "b"])}
+
+
+def test_many_small_writes_of_one_hash_are_refused() -> None:
+    """Few at a time come to many."""
+    spot, held = key(set[int], unite_sets), hold("spot", {0})
+    for n in range(1, FEW):
+        held = spot.merge(held, [n * (2**61 - 1)])
+    with pytest.raises(StateError, match=r"unite_sets .* more than 64 different"):
+        spot.merge(held, [-1, -2])
 
 
 def joined(current: Any, update: Any) -> Any:

@@ -20,6 +20,7 @@ from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import bare_type, type_name
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
 from detent.core.values.frozen import thaw
+from detent.core.values.hashes import require_spread
 
 Reader: TypeAlias = Callable[[object, str], Any]
 Read: TypeAlias = Callable[[Any], Any]
@@ -242,7 +243,10 @@ def _union(hint: Any, options: Sequence[Read], value: object) -> object:
 
 
 def _array(make: Read, read: Read, value: Any) -> object:
-    return make(_parts((place, x, read) for place, x in enumerate(_require(value, "array"))))
+    parts = _parts((place, x, read) for place, x in enumerate(_require(value, "array")))
+    if make is set or make is frozenset:
+        require_spread(parts)
+    return make(parts)
 
 
 def _row(make: Read, reads: Sequence[Read], value: Any) -> object:
@@ -254,6 +258,7 @@ def _row(make: Read, reads: Sequence[Read], value: Any) -> object:
 def _mapping(key: Read, item: Read, value: Any) -> object:
     entries = _require(value, "object").items()
     names = _parts((name, name, key) for name, _ in entries)
+    require_spread(names)
     result = dict(zip(names, _parts((name, x, item) for name, x in entries), strict=True))
     if len(result) < len(names):  # of "1" and "1.0" one has won, and people were shown both
         raise ValueError(f"has several names for one key: {_alike(names, value)}")

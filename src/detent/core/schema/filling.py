@@ -32,6 +32,9 @@ FILLED_MAX = 100_000
 TRIED_MAX = 20
 """How deep options may stand in options, where several of each fit: so deep goes the stack."""
 
+DOWN = frozenset({"properties", "prefixItems", "contains"})
+"""The keywords that speak of parts of a value which it may leave out."""
+
 BETWEEN = len(": , ")
 MISSING = object()
 ROOT = "urn:detent:root"
@@ -67,6 +70,9 @@ class Filling:
     own: Mapping[str, float] = field(factory=dict)
     most: int = FILLED_MAX
     _tests: dict[object, Validator] = field(init=False, factory=dict)
+    _filling: frozenset[int] = field(
+        init=False, default=Factory(lambda self: _leading_to_defaults(self.root), takes_self=True)
+    )
 
     def filled(self, value: Mapping[str, Any]) -> Filled:
         """A copy of an object, filled in however deep, and what is unclear of it.
@@ -75,6 +81,8 @@ class Filling:
         So one that changes nothing has filled in what applies to its own result.
         """
         written = cast("dict[str, Any]", thaw(value))
+        if not self.is_filling(self.root):
+            return Filled(written)
         before: Any = MISSING
         seen: Any = MISSING
         try:
@@ -89,6 +97,13 @@ class Filling:
         except _TooMuchError:
             return Filled(written, is_too_much=True)
         return Filled(seen, tuple(_unlike([before, seen], ())))
+
+    def is_filling(self, schema: Schema) -> bool:
+        """Whether a schema that stands in the root may fill in a part of a value.
+
+        Where it may not, nobody needs to go through a value, however large that is.
+        """
+        return id(schema) in self._filling
 
     def fits(self, value: Any, option: Schema) -> bool:
         """Whether a value fits a schema that stands in the root."""
@@ -192,6 +207,9 @@ class _Walk:
         value = self._default(spot.place, schemas) if spot.value is MISSING else spot.value
         if not isinstance(value, dict | list):
             return value
+        schemas = [*filter(self.filling.is_filling, schemas)]
+        if not schemas:
+            return value
         seen = spot.seen if type(spot.seen) is type(value) else MISSING
         return self.fill(spot._replace(value=value, seen=seen), schemas)
 
@@ -274,6 +292,47 @@ class _Walk:
     def _applies(self, seen: Any, schema: Schema) -> bool:
         self.has_choices = True
         return seen is not MISSING and self.filling.fits(seen, schema)
+
+
+def _leading_to_defaults(root: Rules) -> frozenset[int]:
+    """By their ids, all parts of a schema that lead to a default of a part of the value.
+
+    A property may be called as a keyword is: then it may be one more than those.
+    """
+    into: dict[int, list[int]] = {id(root): []}  # who leads to each
+    down: list[tuple[int, int]] = []  # from a schema to what it says of what may be left out
+    defaults: list[int] = []
+    ahead: list[Any] = [root]
+    while ahead:
+        part = ahead.pop()
+        for name, inner in part.items() if isinstance(part, Mapping) else enumerate(part):
+            if name == "default":
+                defaults.append(id(part))
+            try:  # a property may be called so, too
+                is_reference = name == "$ref" and isinstance(inner, str)
+                target = resolve(inner, root) if is_reference else inner
+            except (LookupError, TypeError, ValueError):
+                continue  # nobody can follow it
+            if not isinstance(target, Mapping | list | tuple):
+                continue
+            if id(target) not in into:
+                into[id(target)] = []
+                ahead.append(target)
+            into[id(target)].append(id(part))
+            if name in DOWN:
+                down.append((id(part), id(target)))
+    with_default = _reaching(defaults, into)
+    return _reaching([part for part, inner in down if inner in with_default], into)
+
+
+def _reaching(ends: Iterable[int], into: Mapping[int, Sequence[int]]) -> frozenset[int]:
+    """All from where one of these is reached."""
+    found, ahead = set[int](), [*ends]
+    while ahead:
+        if (one := ahead.pop()) not in found:
+            found.add(one)
+            ahead += into[one]
+    return frozenset(found)
 
 
 def _options(schema: Rules) -> Iterator[Sequence[Schema]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import abc
 from collections.abc import Callable
 from inspect import signature
 from types import NoneType, UnionType
@@ -28,6 +29,7 @@ Check: TypeAlias = Literal["all", "first"]
 
 NO_CLASS: frozenset[type] = frozenset()
 LISTS: frozenset[type] = frozenset({list, FrozenList, SharedList})
+JOINED = frozenset({dict, set, abc.Mapping, abc.MutableMapping, abc.Set, abc.MutableSet})
 STANDING_FOR: dict[type, frozenset[type]] = {
     dict: frozenset({dict, FrozenDict}),
     list: LISTS,
@@ -69,6 +71,15 @@ def is_list(hint: object) -> bool:
     """Whether `hint` is a list type: list, list[X], or an optional or annotated one."""
     kind = sole_type(hint)
     return kind is list or get_origin(kind) is list
+
+
+def is_joined(hint: object) -> bool:
+    """Whether two mappings or two sets that have the type make one that has it, when joined.
+
+    Of two that fit a union, or a typed dict, that is not said.
+    """
+    kind = sole_type(hint)
+    return hint is Any or (get_origin(kind) or kind) in JOINED
 
 
 def type_name(hint: Any) -> str:

@@ -4,15 +4,20 @@
 keeps. *Associative*: two updates merged one after the other are the same as one made of both.
 *Idempotent*: an update that comes twice counts once. *Commutative*: updates may come in any order.
 *Identity*: the update that changes nothing.
+
+RULE: what looks for equal keys or items raises ValueError for more than some different ones of one
+hash, see `require_spread`: a tool may hand on what a model wrote.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import compress
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
-from detent.core.values.frozen import freeze
+from detent.core.values.frozen import FrozenDict, FrozenSet, freeze
+from detent.core.values.hashes import require_spread
 from detent.core.values.shared_list import SharedList
 
 T = TypeVar("T")
@@ -120,7 +125,10 @@ def merge_dicts(current: Mapping[K, V] | None, update: Mapping[K, V] | None) -> 
     >>> merge_dicts({"a": 1, "b": 2}, {"b": 3})
     {'a': 1, 'b': 3}
     """
-    return {**(current or {}), **(update or {})}
+    before, new = current or {}, update or {}
+    if isinstance(new, Mapping):  # else Python says what it is
+        require_spread(new, before)
+    return {**before, **new}
 
 
 def unite_sets(current: AbstractSet[T] | None, update: Iterable[T] | None) -> AbstractSet[T]:
@@ -131,7 +139,25 @@ def unite_sets(current: AbstractSet[T] | None, update: Iterable[T] | None) -> Ab
     >>> unite_sets({1}, [1, 2])
     {1, 2}
     """
-    return {*(current or ()), *(update if isinstance(update, AbstractSet) else _items(update))}
+    before, new = current or (), update if isinstance(update, AbstractSet) else _items(update)
+    require_spread(new, before)
+    return {*before, *new}
+
+
+Joinable: TypeAlias = FrozenDict[Any, Any] | FrozenSet[Any]
+
+
+def join_frozen(current: Joinable, new: Joinable) -> Joinable:
+    """What `merge_dicts` or `unite_sets` makes of both, frozen.
+
+    It costs a copy of the references: nothing in `current` is looked at, nor frozen anew.
+    """
+    require_spread(new, current)
+    joined = type(current)()
+    base: Any = dict if isinstance(current, dict) else set
+    base.update(joined, current)  # of its base: nobody else has seen it by now
+    base.update(joined, new)
+    return joined
 
 
 def add_numbers(current: Addable | None, update: Addable) -> Addable:
@@ -174,20 +200,31 @@ def _log_of(value: Sequence[T] | None) -> SharedList[T]:
 def _with_new(
     current: Sequence[T] | None, update: Sequence[T] | None, key: Callable[[T], object]
 ) -> Sequence[T]:
-    marks: set[object] = set()
+    before, items = _log_of(current), _items(update)
+    marks = [freeze(key(item)) for item in (*before, *items)]  # so that lists and dicts have a hash
+    try:
+        require_spread(marks)
+    except TypeError:
+        require_spread([*filter(_has_hash, marks)])
+    hashed: set[object] = set()
     unhashable: list[object] = []
 
-    def is_new(item: T) -> bool:
-        mark = freeze(key(item))  # so that lists and dicts have a hash
+    def is_new(mark: object) -> bool:
         try:
-            is_known = mark in marks
-            marks.add(mark)
+            is_known = mark in hashed
+            hashed.add(mark)
         except TypeError:
             is_known = mark in unhashable
             unhashable.append(mark)
         return not is_known
 
-    before = _log_of(current)
-    for item in before:
-        is_new(item)
-    return before + [item for item in _items(update) if is_new(item)]
+    are_new = [*map(is_new, marks)]
+    return before + list(compress(items, are_new[len(before) :]))
+
+
+def _has_hash(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

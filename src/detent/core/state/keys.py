@@ -13,14 +13,22 @@ from detent.core.schema.type_checks import (
     LISTS,
     Check,
     classes_of,
+    is_joined,
     is_list,
     item_classes_of,
     misfit,
     type_name,
 )
-from detent.core.state.handlers import Handler, merge_lists, replace_values
+from detent.core.state.handlers import (
+    Handler,
+    join_frozen,
+    merge_dicts,
+    merge_lists,
+    replace_values,
+    unite_sets,
+)
 from detent.core.values.copies import protect, read_copy
-from detent.core.values.frozen import ATOMS, FrozenList
+from detent.core.values.frozen import ATOMS, FrozenDict, FrozenList, FrozenSet
 from detent.core.values.shared_list import SharedList, bare, read
 from detent.core.values.short_repr import short_repr
 
@@ -134,6 +142,10 @@ class Key(Generic[T, U]):
     def _is_list(self) -> bool:
         return is_list(self.type)
 
+    @cached_property
+    def _joins(self) -> bool:
+        return is_joined(self.type)
+
     def with_default(self, value: object) -> Key[T, U]:
         """The same key with a default. Raises StateTypeError if `value` has another type."""
         return evolve(self, default=self.merge(UNSET, value, replace_values))
@@ -168,6 +180,10 @@ class Key(Generic[T, U]):
             return current + items  # type: ignore[operator]  # both are lists
         try:
             look = read_copy if _is_shipped(handle) else read  # ours take lists as they are shared
+            if self._joins and (handle is merge_dicts or handle is unite_sets):
+                whole = self._joined(current, handle(None, look(items)))
+                if whole is not None:
+                    return whole
             result = handle(None if current is UNSET else look(current), look(items))
         except BaseException as error:
             require_failure(error)
@@ -181,23 +197,39 @@ class Key(Generic[T, U]):
             self._require(result, handle)
         return hold(self.name, result)
 
+    def _joined(self, current: Any, new: object) -> object | None:
+        """What the key holds with what is new, which alone is looked at.
+
+        None where the whole must be: there is nothing yet, something does not fit or can change.
+        """
+        if type(current) is not FrozenDict and type(current) is not FrozenSet:
+            return None
+        held: Any = protect(new)
+        if type(held) is not type(current) or self._misfit(held) is not None:
+            return None
+        return join_frozen(current, held)
+
     def _require(self, value: object, handler: object = None) -> None:
         """Raise StateTypeError unless `value`, which `handler` gave, has the key's type."""
-        if self.type is Any:
-            return
-        fitting = self._item_classes
-        if fitting and type(value) is SharedList and fitting.issuperset(map(type, value.held())):
-            return  # without a copy: the usual case
-        content = bare(value)
-        if type(content) in self._classes:
-            return
-        if fitting and type(content) in LISTS and fitting.issuperset(map(type, content)):
-            return
-        if (problem := misfit(content, self.type, self.check)) is not None:
+        if (problem := self._misfit(value)) is not None:
             by = "" if _is_shipped(handler) else f" and {name_of(handler)} must return that"
             comma = "," if problem.startswith("got") else ";"
             holds = f"state key {self.name!r} holds {self.type_name}"
             raise StateTypeError(f"{holds}{by}{comma} {problem}")
+
+    def _misfit(self, value: object) -> str | None:
+        """What keeps `value` from having the key's type; None when it has it."""
+        if self.type is Any:
+            return None
+        fitting = self._item_classes
+        if fitting and type(value) is SharedList and fitting.issuperset(map(type, value.held())):
+            return None  # without a copy: the usual case
+        content = bare(value)
+        if type(content) in self._classes:
+            return None
+        if fitting and type(content) in LISTS and fitting.issuperset(map(type, content)):
+            return None
+        return misfit(content, self.type, self.check)
 
 
 def _is_shipped(handler: object) -> bool:

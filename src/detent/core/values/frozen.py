@@ -141,7 +141,7 @@ def frozen_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
     return FrozenDict({key: freeze(item) for key, item in value.items()})
 
 
-_COLLECTIONS: Mapping[type, Callable[[list[object]], Any]] = {
+_COLLECTIONS: Mapping[type, Callable[[Iterable[object]], Any]] = {
     list: FrozenList,
     FrozenList: FrozenList,
     tuple: tuple,
@@ -164,8 +164,10 @@ def _frozen_dict(value: Mapping[object, object], leaf: Leaf) -> FrozenDict[objec
 
 
 def _frozen_collection(value: Iterable[object], leaf: Leaf) -> object:
-    items = [freeze(item, leaf) for item in value]
     kind = _COLLECTIONS[type(value)]
+    if ATOMS.issuperset(map(type, value)):
+        return value if type(value) is kind else kind(value)
+    items = [freeze(item, leaf) for item in value]
     return value if type(value) is kind and _same(items, value) else kind(items)
 
 
