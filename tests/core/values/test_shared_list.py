@@ -126,6 +126,17 @@ def test_a_log_reads_like_a_list() -> None:
         _ = log + 1
 
 
+def test_a_log_behind_another_one_reads_like_a_list() -> None:
+    """Two that grow from one are not of one piece."""
+    trunk = SharedList(range(8)) + [8]
+    _, branch = trunk + ["left"], trunk + ["right"]
+
+    assert branch._before is not None
+    assert [branch[place] for place in (0, 8, 9, -10)] == [0, 8, "right", 0]
+    assert branch[2:] == [2, 3, 4, 5, 6, 7, 8, "right"]
+    assert branch.beyond(SharedList([0])) == [1, 2, 3, 4, 5, 6, 7, 8, "right"]
+
+
 def test_a_log_is_taken_apart_by_match() -> None:
     """By the patterns for sequences."""
     match SharedList([1, 2, 3]):
