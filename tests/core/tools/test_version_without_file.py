@@ -49,7 +49,7 @@ def test_each_method_counts_also_where_the_class_has_no_file(name: str) -> None:
     def versions(release: int) -> list[str]:
         space = without_file(name, release)
         bank: Any = object.__new__(space["Bank"])
-        ways = [MethodType(space["Bank"].pay, bank), partial(space["send"], bank)]
+        ways: list[Any] = [MethodType(space["Bank"].pay, bank), partial(space["send"], bank)]
         return [made(way).version for way in ways]
 
     first, second = versions(1), versions(2)
