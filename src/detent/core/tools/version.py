@@ -32,6 +32,8 @@ def json_of(value: object) -> Any:
         return f"<{type(value).__qualname__}>"
 
 
+VALUES = frozenset({str, bytes, int, float, bool, complex, range, tuple, frozenset})
+"""Builtin classes of values, whose methods say what they do together with the value."""
 DEEP = 32
 """How deep rules may be made of rules: of what is deeper, the class counts alone."""
 
@@ -59,6 +61,8 @@ def rule_of(value: object, deep: int = 0) -> object:
     if (form := scalar_form(value)) is not None:
         return form
     kind = type(value)
+    if isinstance(value, slice):
+        return [kind.__qualname__, rule_of([value.start, value.stop, value.step], deep + 1)]
     options = {name: getattr(value, name, None) for name in field_names(kind) or ()}
     options |= getattr(value, "__pydantic_extra__", None) or {}
     told = {name: rule_of(option, deep + 1) for name, option in options.items()}
@@ -175,6 +179,8 @@ def _function(function: Callable[..., Any]) -> Iterator[object]:
     code = getattr(own, "__code__", None)
     yield code
     owner = getattr(function, "__self__", None if hasattr(function, "__code__") else function)
+    if type(owner) in VALUES:  # none that may fill while the program runs
+        yield form_of(owner)
     yield type(getattr(function, "__self__", None)).__qualname__
     helpers = _codes(owner if isinstance(owner, type) else type(owner))
     # one that stands alone says no more than its code does
