@@ -21,7 +21,7 @@ def pay(given: object, amount: int) -> str:
 
 
 VALUES: dict[str, Callable[[Any], object]] = {
-    "a slice": lambda of: slice(of),
+    "a slice": slice,
     "a slice's start": lambda of: slice(of, 9),
     "a slice's step": lambda of: slice(0, 9, of),
     "a method of a text": lambda of: f"{of}".upper,
