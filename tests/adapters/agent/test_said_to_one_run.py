@@ -218,8 +218,9 @@ def test_a_run_that_cannot_be_followed_says_so_each_time() -> None:
 def test_only_some_runs_are_known() -> None:
     """Those that something was said to last; of the others all is read again."""
     journal = MemoryJournal()
+    agent = waiting(journal)
     for number in range(MOST + 2):
-        agent = waiting(journal, run_id=f"m{number}")
+        waiting(journal, run_id=f"m{number}")
     for _ in "ab":
         for number in range(MOST + 2):
             agent.send(f"m{number}", "more")

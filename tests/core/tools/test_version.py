@@ -353,7 +353,7 @@ def test_what_is_generated_for_a_class_is_none_of_it() -> None:
         *(attrs.define(type("Bank", (), {**fields})) for _ in "ab"),
         *(attrs.frozen(slots=False)(type("Bank", (), {**fields})) for _ in "ab"),
         *(dataclass(order=is_so)(type("Bank", (), {**fields})) for is_so in (False, True)),
-        *(type("Bank", (namedtuple("Base", names),), {**fields}) for names in ("to", "by")),  # noqa: PYI024 - also so
+        *(type("Bank", (namedtuple("Base", names),), {**fields}) for names in ("to", "by")),  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]
     ]
     versions = [made(MethodType(kind.pay, kind("me"))).version for kind in kinds]
 
