@@ -346,3 +346,31 @@ def test_what_people_do_not_see_of_a_result_does_not_print() -> None:
     assert "content='in'" in repr(ToolResult("in"))
     printed = repr(ToolResult("in by S3CRET", display="in by <pin>"))
     assert printed == "ToolResult(display='in by <pin>', writes=(), warnings=())"
+
+
+@pytest.mark.parametrize(
+    "value", [10**5000, -(10**5000), [10**5000], {"receipt": 10**5000}], ids=range(4)
+)
+def test_a_number_that_python_prints_not_is_a_result_that_cannot_be_used(value: object) -> None:
+    """Its tool has run: that is no failure after which it may be tried again."""
+    tool = Tool("pay", "", {"type": "object"}, lambda: value)
+
+    with pytest.raises(ResultError, match="'pay' could not be used: ValueError: Exceeds"):
+        result_of(tool, value)
+
+
+def test_an_error_without_a_text_is_told_by_its_name() -> None:
+    """Its tool has run, too."""
+
+    class SilentError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    class Receipt:
+        def __str__(self) -> str:
+            raise SilentError
+
+    tool = Tool("pay", "", {"type": "object"}, Receipt)
+
+    with pytest.raises(ResultError, match="'pay' could not be used: SilentError"):
+        result_of(tool, Receipt())

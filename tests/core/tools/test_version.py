@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import (
     cached_property,
     lru_cache,
@@ -11,8 +13,10 @@ from functools import (
     singledispatchmethod,
     wraps,
 )
+from types import MethodType
 from typing import Any
 
+import attrs
 import pytest
 from attrs import evolve, frozen
 from pydantic import BaseModel, PrivateAttr, SecretStr
@@ -334,15 +338,27 @@ def test_each_member_of_a_class_makes_another_version(member: str) -> None:
     assert first.version != second.version
 
 
-def test_a_special_method_makes_another_version() -> None:
-    """But for one that was made beside the class, whose code is another in every process."""
-    versions = [made(with_member(one, "__getitem__")).version for one in (plain, other)]
-    generated: dict[str, Any] = {}
-    exec("def __eq__(self, other): return 1", generated)  # noqa: S102 - as dataclasses do it
+def test_a_method_of_one_object_brings_the_only_other_one_of_its_class() -> None:
+    """It stands in no class, so that one is not it."""
+    banks = [type("Bank", (), {"send": function})() for function in (plain, other)]
+    first, second = (made(MethodType(by(None), bank)).version for bank in banks)
 
-    assert versions[0] != versions[1]
-    with_it = made(with_member(generated["__eq__"], "__eq__"))
-    assert with_it.version == made(with_member(None, "__eq__")).version
+    assert first != second
+
+
+def test_what_is_generated_for_a_class_is_none_of_it() -> None:
+    """Its code is another one in every process; what a human has written in its place counts."""
+    fields = {"__annotations__": {"to": str}, "pay": lambda self: self}
+    kinds: list[Any] = [
+        *(attrs.define(type("Bank", (), {**fields})) for _ in "ab"),
+        *(attrs.frozen(slots=False)(type("Bank", (), {**fields})) for _ in "ab"),
+        *(dataclass(order=is_so)(type("Bank", (), {**fields})) for is_so in (False, True)),
+        *(type("Bank", (namedtuple("Base", names),), {**fields}) for names in ("to", "by")),  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]
+    ]
+    versions = [made(MethodType(kind.pay, kind("me"))).version for kind in kinds]
+
+    assert versions[::2] == versions[1::2]
+    assert made(with_member(plain, "__eq__")).version != made(with_member(other, "__eq__")).version
 
 
 def test_what_a_partial_method_hands_over_makes_another_version() -> None:

@@ -36,6 +36,7 @@ from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener, telling_results
+from detent.adapters.drivers.company.known_runs import KnownRuns
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded, require_name
 from detent.adapters.drivers.performer import EffectPerformer
@@ -99,6 +100,7 @@ class Assembly(Generic[S]):
     listener: PieceListener | None = field(kw_only=True, default=None)
     telemetry: Telemetry | None = field(kw_only=True, default=None)
     _warm: WarmUp = field(factory=WarmUp, eq=False, repr=False)
+    known_runs: KnownRuns = field(factory=KnownRuns, eq=False, repr=False, kw_only=True)
     _keeper: Keeper | None = field(
         init=False,
         repr=False,

@@ -174,10 +174,10 @@ class RunDecisions:
 
     def _load(self, run_id: str) -> tuple[AgentSpec[Any], Run[Any]]:
         from detent.adapters.agent.inputs import required_run_id
-        from detent.adapters.drivers.loading import loaded
 
-        spec, run_id = self._assembly.current_spec, required_run_id(run_id)
-        return spec, loaded(self._assembly.required_journal, spec, run_id).run
+        assembly, run_id = self._assembly, required_run_id(run_id)
+        spec, journal = assembly.current_spec, assembly.required_journal
+        return spec, assembly.known_runs.loaded(journal, spec, run_id).run
 
     def _write(self, run_id: str, change: Change) -> Run[Any]:
         return self._written(run_id, change)[0]
@@ -185,22 +185,29 @@ class RunDecisions:
     def _written(self, run_id: str, change: Change) -> tuple[Run[Any], int]:
         """Read, change and append, again where somebody was faster; and where that is written."""
         from detent.adapters.drivers.company.identity import require_there
-        from detent.adapters.drivers.loading import loaded
         from detent.adapters.drivers.recording import ForeignRecorder
         from detent.ports.journal import JournalConflictError, JournalUnavailableError
 
         assembly = self._assembly
-        spec, journal = assembly.current_spec, assembly.required_journal
-        nonce: str | None = None
+        spec, journal, known = assembly.current_spec, assembly.required_journal, assembly.known_runs
+        load, nonce = known.loaded, None
         for left in reversed(range(TRIES)):
-            at = loaded(journal, spec, run_id)
+            at = load(journal, spec, run_id)
             nonce = at.run.nonce if nonce is None else nonce
             require_there(journal, run_id, nonce)
             run, events = change(at.run)
+            recorder = ForeignRecorder(journal, spec, assembly.clock, at)
+            if events and load == known.loaded and recorder.is_full(run, len(events)):
+                # a checkpoint builds on the last one, which others may have written
+                load = known.loaded_anew
+                at = load(journal, spec, run_id)
+                require_there(journal, run_id, nonce)
+                run, events = change(at.run)
+                recorder = ForeignRecorder(journal, spec, assembly.clock, at)
+            load = known.loaded_anew  # if somebody was faster, or the store has another past
             try:
                 if events:
-                    happened = [(event, run) for event in events]  # one mark, of the last, for all
-                    ForeignRecorder(journal, spec, assembly.clock, at)(happened)
+                    recorder([(event, run) for event in events])  # one mark, of the last, for all
             except JournalConflictError:
                 if not left:
                     raise

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Generic, NamedTuple
 
-from attrs import frozen
+from attrs import field, frozen
 
 from detent.core.control.holds import key_from_json
 from detent.core.errors import AgentChangedError, DetentError, StoredDataError
@@ -16,12 +16,10 @@ from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event, ModelReplied
 from detent.core.run.run import Acting, Done, Run, is_settled
 from detent.core.run.spec import AgentSpec
-from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
-from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, join_chain
+from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, join_chain, known_from
 from detent.core.storage.journal import KINDS, event_of_kind, progress_mark
 from detent.core.storage.snapshot import (
-    AgentSnapshot,
     SnapshotMismatchError,
     misfits,
     overrulings,
@@ -56,7 +54,7 @@ class Loaded(Generic[S]):
 
     `known` is its last checkpoint. `engine` is whose history the run is driven by, "" where by
     none; None where nobody has looked, as only the first entry says it. `fork_of` is of which run
-    one is a fork that has no entry yet.
+    one is a fork that has no entry yet. `last` is its last entry, where that was read.
     """
 
     run: Run[S]
@@ -65,6 +63,7 @@ class Loaded(Generic[S]):
     known: Known = NO_CHECKPOINT
     engine: str | None = None
     fork_of: Mapping[str, Any] = FrozenDict()
+    last: Entry | None = field(default=None, repr=False)
 
 
 def loaded(
@@ -96,7 +95,9 @@ def loaded(
     more = islice(entries, None if until is None else max(0, until - position))
     snapshot = passing_snapshot(data)
     try:
-        now = _followed(spec, _opened(spec, snapshot, position, engine), more)
+        run = run_of(spec, snapshot)
+        known = NO_CHECKPOINT if found is None else known_from(position, data, run)
+        now = _followed(spec, Loaded(run, position, snapshot.held, known, engine), more)
     except AgentChangedError:
         raise
     except StoredDataError as error:
@@ -107,6 +108,22 @@ def loaded(
     if missing := sorted(set(open_calls) - spec.tools.keys()):
         raise _changed(run_id, (f"it needs the tool {name!r}" for name in missing))
     return now
+
+
+def loaded_behind(journal: Journal, spec: AgentSpec[S], before: Loaded[S]) -> Loaded[S] | None:
+    """A run as it is by now, of which it is known what it was: only what is new is read.
+
+    None where its last entry is not there, or is another one: a store may be as it was, and have
+    been written to since. That it is still the same run is for the caller to see. Raises as
+    `loaded`.
+    """
+    if (last := before.last) is None:
+        return None
+    entries = iter(journal.read(before.run.id, last.position))
+    found = next(entries, None)
+    if found is None or (found.at, found.kind, found.text) != (last.at, last.kind, last.text):
+        return None
+    return _followed(spec, before, entries)
 
 
 def settled_lengths(journal: Journal, spec: AgentSpec[Any], run_id: str) -> list[int]:
@@ -129,15 +146,6 @@ def require_name(run_id: str) -> None:
     """Raise RunNotFoundError for what no run is called, and no store need be able to look for."""
     if fault := name_fault("run_id", run_id):
         raise RunNotFoundError(f"there is no such run: {fault}")
-
-
-def _opened(
-    spec: AgentSpec[S], snapshot: AgentSnapshot, position: int, engine: str | None
-) -> Loaded[S]:
-    """The run in a checkpoint, or in the first entry, which alone says whose history drives it."""
-    run = run_of(spec, snapshot)
-    known = Known(position, lists_in(run.state)) if engine is None else NO_CHECKPOINT
-    return Loaded(run, position, snapshot.held, known, engine)
 
 
 def _changed(run_id: str, faults: Iterable[str]) -> AgentChangedError:
@@ -211,10 +219,10 @@ def _opening(journal: Journal, entries: Iterator[Entry], run_id: str) -> Entry:
 
 def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Loaded[S]:
     """The run after more entries."""
-    run, length, passed = now.run, now.length, now.passed
+    run, length, passed, last = now.run, now.length, now.passed, now.last
     for entry, data in with_data(more):
         require_position(run, entry, length)
-        length += 1
+        length, last = length + 1, entry
         if entry.kind == FORGOTTEN:
             raise RunNotFoundError(f"the journal has no run {run.id!r} any more: it is forgotten")
         if entry.kind == STOPPED:
@@ -222,7 +230,7 @@ def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Load
         else:
             passed = ()
             _, run = event_and_run(spec, run, entry, data)
-    return Loaded(run, length, passed, now.known, now.engine)
+    return Loaded(run, length, passed, now.known, now.engine, last=last)
 
 
 def require_position(run: Run[Any], entry: Entry, position: int) -> None:

@@ -59,7 +59,7 @@ from detent.ports.listing import NO_LISTING, Listing
 
 Append: TypeAlias = tuple[str, list[Entry], Checkpoint | None]
 """What a journal is given."""
-_Knowledge: TypeAlias = tuple[int, Listing | None, tuple[Known, int] | None]
+_Knowledge: TypeAlias = tuple[int, Listing | None, Known | None]
 """The length of the journal, what lists say, and the last checkpoint, if it is a new one."""
 
 ENTRIES = 32
@@ -109,11 +109,9 @@ class Recorder:
         self._journal, self._pid = journal, os.getpid()
         self._submit = submit_of(journal)
         self.waits = self._submit is not None
-        self._spec = spec
-        self._clock = clock
-        self._length = at.length
+        self._spec, self._clock, self._length = spec, clock, at.length
         self._known, self._fork_of = at.known, at.fork_of
-        self._enough = self._every = ENTRIES if every is None else every
+        self._every = ENTRIES if every is None else every
         self.interruptions: list[BaseException] = []  # to be raised when all is heard out
         self._lease = lease  # whoever can still write has not dropped the run
         self._is_guarded = lease is None or lease.guards_appends
@@ -176,16 +174,20 @@ class Recorder:
                 may_wait = True
         if marked is not None:
             marked[0]["mark"] = progress_mark(marked[1])
-        position = self._length + len(new)
-        count = position - self._known.position
-        is_early = count < self._enough or (run.slots and count < 2 * self._enough)
-        if is_early and not (self._quiet.thread_id and run.outcome is not None):
-            # between turns a run is small: that is waited for
+        if not self.is_full(run, len(new)):
             return self.write(run, new, may_wait=may_wait)
-        data, rest = checkpoint_data(self._spec, run, self._known)
+        data, again = checkpoint_data(self._spec, run, self._known)
+        position = self._length + len(new)
         whole = Checkpoint(position, MappingProxyType(data))
-        known = Known(position, lists_in(run.state)), max(self._every, rest // CHARACTERS)
+        known = Known(position, lists_in(run.state), again)
         return self.write(run, new, whole, known, may_wait=may_wait)
+
+    def is_full(self, run: Run[Any], new: int) -> bool:
+        """Whether so much stands behind the last checkpoint that one comes with `new` entries."""
+        enough = max(self._every, self._known.again // CHARACTERS)
+        enough *= 2 if run.slots else 1  # between turns a run is small: that is waited for
+        is_over = bool(self._quiet.thread_id) and run.outcome is not None
+        return is_over or self._length + new - self._known.position >= enough
 
     def missed(self, run: Run[S], held: Sequence[Event]) -> Steps[list[Folded[S]]]:
         """What was said in other processes to `run`, which is as this recorder has left it.
@@ -228,7 +230,8 @@ class Recorder:
         for one in chain:
             # theirs are known from now on: one of ours that builds on an older one says nothing
             if 0 < (count := one.position - start) <= len(folded):
-                self._known = Known(one.position, lists_in(folded[count - 1][2].state))
+                lists = lists_in(folded[count - 1][2].state)
+                self._known = Known(one.position, lists, self._known.again)
         self._length += len(folded)
         self._listed = None  # theirs may say something else
         return folded
@@ -249,7 +252,7 @@ class Recorder:
         run: Run[Any],
         new: Sequence[tuple[str, Mapping[str, Any]]],
         checkpoint: Checkpoint | None = None,
-        known: tuple[Known, int] | None = None,
+        known: Known | None = None,
         *,
         may_wait: bool = False,
         at: float | None = None,
@@ -376,7 +379,7 @@ class Recorder:
     def _take_in(self, run_id: str, after: _Knowledge) -> None:
         self._length, self._listed, known = after
         if known is not None:
-            self._known, self._enough = known
+            self._known = known
         if self._ear is None or not self._ear.is_alone:
             announce(run_id, self)
 

@@ -95,6 +95,9 @@ class DirectoryJournal:
     def __init__(self, path: str | Path, *, outage_s: float = OUTAGE_S) -> None:
         self._path, self.outage_s = Path(path), outage_s
         self._places: dict[str, _Place] = {}
+        self._read_to: dict[
+            str, tuple[int, _Place]
+        ] = {}  # where the last line but one begins and ends
         self._ends = OwnEnds()
         self._writers = [Writer(self._together) for _ in range(WRITERS)]
         try:
@@ -169,11 +172,22 @@ class DirectoryJournal:
             if not path.exists():
                 return
             with path.open("rb") as file:
-                place = self._places.get(run_id)
-                if place is None or place.length > start:
-                    place = START
-                for _, found in _read(file, run_id, path, place):
+                before = last = place = self._place_before(file, run_id, start)
+                for now, found in _read(file, run_id, path, place):
+                    before, last, place = last, place, now
                     yield from (entry for entry in found if entry.position >= start)
+                if before is not last:
+                    self._read_to[run_id] = before.offset, last
+
+    def _place_before(self, file: IO[bytes], run_id: str, start: int) -> _Place:
+        """From where to read: before the last line that was read, if it is the same file still."""
+        begin, place = self._read_to.get(run_id, (0, START))
+        if 0 < place.length <= start:
+            file.seek(begin)
+            if checksum_of(file.read(place.offset - begin)) == place.checksum:
+                return place
+        found = self._places.get(run_id)
+        return START if found is None or found.length > start else found
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
@@ -241,6 +255,7 @@ class DirectoryJournal:
     def delete(self, run_id: str) -> None:
         """As the port says."""
         self._places.pop(run_id, None)
+        self._read_to.pop(run_id, None)
         path = self._folder.file(run_id, LINES)
         with self._folder.errors("deleted", path):
             if not path.exists():

@@ -77,6 +77,7 @@ class MemoryJournal:
         self._written = Condition(self._lock)
         self._waiting = 0  # a notice costs an append nothing where nobody waits
         self._entries: dict[str, list[Entry]] = {}
+        self._read: dict[str, int] = {}  # how many entries are texts by now: each is made once
         self._checkpoints: dict[str, list[Checkpoint]] = {}
         self._index = RunIndex()
         self._unlisted: set[str] = set()  # what was written to since a list was asked for
@@ -109,16 +110,21 @@ class MemoryJournal:
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
         with self._lock:
-            entries = self._entries.get(run_id, [])[start:]
-        # whoever copies entries drives no run by their claim; an append need not pay for that
-        bare = (entry if entry.claim is None else evolve(entry, claim=None) for entry in entries)
-        return [_text(entry) for entry in bare]
+            entries = self._entries.get(run_id, [])
+            # whoever copies entries drives no run by their claim; an append need not pay for that
+            for place in range(self._read.get(run_id, 0), len(entries)):
+                entry = entries[place]
+                entries[place] = _text(entry if entry.claim is None else evolve(entry, claim=None))
+            if entries:
+                self._read[run_id] = len(entries)
+            return entries[start:]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._lock:
-            found = self._checkpoints.get(run_id, [])[:]
-        return [_text(checkpoint) for checkpoint in found]
+            found = self._checkpoints.get(run_id, [])
+            found[:] = map(_text, found)
+            return found[:]
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """As the port says. The index is brought up to date here: an append has no work with it."""
@@ -146,6 +152,7 @@ class MemoryJournal:
         with self._lock:
             self._entries.pop(run_id, None)
             self._checkpoints.pop(run_id, None)
+            self._read.pop(run_id, None)
             self._unlisted.discard(run_id)
             self._index.put(run_id, None)
             self.claims.delete(run_id)

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from detent.adapters.journals.first_entry import first_and_rest
 from detent.adapters.journals.lines import sync_directory
 from detent.adapters.journals.polling import FOREIGN_S, wait_for_change
 from detent.adapters.journals.sqlite_file import (
@@ -52,6 +53,9 @@ KNOWN = "SELECT length FROM runs WHERE run_id = ?"
 ENTRIES = """
 SELECT position, at, kind, status, data, crc32 FROM entries
 WHERE run_id = ? AND position >= ? ORDER BY position
+"""
+FIRST = """
+SELECT position, at, kind, status, data, crc32 FROM entries WHERE run_id = ? AND position = 0
 """
 SNAPSHOTS = "SELECT position, data, crc32 FROM snapshots WHERE run_id = ? ORDER BY position"
 
@@ -106,6 +110,18 @@ class SQLiteJournal:
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says. What stands before damage is given before that is raised."""
+        if start:
+            return self._entries(run_id, start)
+        return first_and_rest(run_id, self._first(run_id), partial(self._entries, run_id, 0))
+
+    def _first(self, run_id: str) -> Entry | None:
+        row = self._file.do("read", lambda db: db.execute(FIRST, (run_id,)).fetchone())
+        if row is None or not is_whole(run_id, row := full_row(row), entry_checksum):
+            return None
+        position, at, kind, status, data, _ = row
+        return Entry(position, at, kind, status, text_of(run_id, data))
+
+    def _entries(self, run_id: str, start: int) -> Iterator[Entry]:
         rows: list[Any] = []
         damage: JournalDamagedError | None = None
         try:

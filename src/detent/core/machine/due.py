@@ -46,7 +46,7 @@ from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import EMPTY, FrozenDict
 
 Inner: TypeAlias = dict[CallRef, tuple[Effect, ...]]
 WORKABLE: frozenset[type] = frozenset({Ready, Running, Delegated})
@@ -219,7 +219,7 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
                 status.reason,
                 run.id,
                 status.expires_at,
-                FrozenDict(masked(values, tool.masked)),
+                FrozenDict(masked(values, tool.masked)) if values else EMPTY,
                 begins=status.attempt,
                 ask=status.ask,
                 change=status.change,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import inf
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -30,6 +31,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 _is_text, _is_tuple = of_kind(str, "a text"), of_kind(tuple, "a tuple")
 _may_be_text, _may_be_number = of_kind(str, "a text", or_none=True), number(-inf, or_none=True)
 _is_choice = of_kind(bool, "True or False")
+_hash_of = lru_cache(1024, typed=True)(hash_of)  # each call that waits is looked at at each event
 
 
 def is_scope(instance: object, attribute: Attribute[Scope], value: Scope) -> None:
@@ -255,7 +257,7 @@ class Binding:
         parts = (self.run, self.tool, self.inputs, self.arguments)
         # RULE: where there is no label, or no decision yet, the digest is as if there were none
         extras = filter(None, [self.labels, decided, again and f"put again {again}"])
-        return hash_of(*parts, *ref, call_id, after, *extras)
+        return _hash_of(*parts, *ref, call_id, after, *extras)
 
     def differing(self, now: Binding) -> list[str]:
         """The names of its parts that are others now."""

@@ -25,10 +25,14 @@ Json: TypeAlias = dict[str, Any]
 
 @frozen
 class Known:
-    """The last checkpoint: how many entries came before it, and what the lists held then."""
+    """The last checkpoint: how many entries came before it, and what the lists held then.
+
+    `again` is how many of its characters the next one says again.
+    """
 
     position: int = 0
     lists: Mapping[str, SharedList[Any]] = field(factory=dict)
+    again: int = 0
 
 
 NO_CHECKPOINT = Known()
@@ -56,7 +60,15 @@ def checkpoint_data(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
     return data, len(encode(_with_state(start, rest)))
 
 
-def _with_state(start: Json, state: Json) -> Json:
+def known_from(position: int, data: Mapping[str, Any], run: Run[Any]) -> Known:
+    """What the checkpoint at a position knows, as `join_chain` gives its data, and of which run."""
+    lists = lists_in(run.state)
+    state = data["run"]["state"]
+    rest = {key: value for key, value in state["data"].items() if key not in lists}
+    return Known(position, lists, len(encode(_with_state(data, {**state, "data": rest}))))
+
+
+def _with_state(start: Mapping[str, Any], state: Json) -> Json:
     return {**start, "run": {**start["run"], "state": state}}
 
 

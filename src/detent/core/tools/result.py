@@ -109,7 +109,8 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         ResultError: the tool's own conversion of its result raised, or made no content of it.
     """
     if type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
-        return ToolResult(text_of(value))  # the usual case, and the quick one
+        with suppress(ValueError):  # Python prints no huge number, which is told below
+            return ToolResult(text_of(value))  # the usual case, and the quick one
     writes: tuple[Write, ...] = ()
     if isinstance(value, Reply):
         writes = value.writes
@@ -123,8 +124,10 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         content = _content(tool, value, warnings)
         writes = (*_writes(tool, value, warnings), *writes)
     except Exception as error:
-        text = wording.result_unusable(tool.name, f"{type(error).__name__}: {error}")
-        raise ResultError(text) from error
+        told = type(error).__name__
+        with suppress(Exception):  # whose own text fails: the tool has run, and is not to run again
+            told = f"{told}: {error}"
+        raise ResultError(wording.result_unusable(tool.name, told)) from error
     return ToolResult(content, writes, tuple(warnings))
 
 

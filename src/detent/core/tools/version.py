@@ -32,6 +32,8 @@ def json_of(value: object) -> Any:
         return f"<{type(value).__qualname__}>"
 
 
+VALUES = frozenset({str, bytes, int, float, bool, complex, range, tuple, frozenset})
+"""Builtin classes of values, whose methods say what they do together with the value."""
 DEEP = 32
 """How deep rules may be made of rules: of what is deeper, the class counts alone."""
 
@@ -59,6 +61,8 @@ def rule_of(value: object, deep: int = 0) -> object:
     if (form := scalar_form(value)) is not None:
         return form
     kind = type(value)
+    if isinstance(value, slice):
+        return [kind.__qualname__, rule_of([value.start, value.stop, value.step], deep + 1)]
     options = {name: getattr(value, name, None) for name in field_names(kind) or ()}
     options |= getattr(value, "__pydantic_extra__", None) or {}
     told = {name: rule_of(option, deep + 1) for name, option in options.items()}
@@ -112,9 +116,7 @@ def _code_in(member: object) -> Iterator[object]:
     """What runs where a member of a class is used: also behind a property or a decorator."""
     match member:
         case FunctionType():
-            # What attrs and dataclasses make has no file, and another code in every process.
-            is_made = member.__name__.startswith("__") and member.__code__.co_filename[:1] == "<"
-            yield from () if is_made else (member.__code__,)
+            yield from () if _is_generated(member) else (member.__code__,)
         case staticmethod() | classmethod():
             yield from _code_in(member.__func__)
         case property():
@@ -129,6 +131,20 @@ def _code_in(member: object) -> Iterator[object]:
             pass
     if callable(member) and not isinstance(member, type):
         yield from _code_in(getattr(member, "__wrapped__", None))
+
+
+def _is_generated(function: FunctionType) -> bool:
+    """Whether attrs, dataclasses or a named tuple made a method, of fields that are told anyhow.
+
+    The code of some is another one in every process: attrs hashes by a number that is. That a
+    method has no file says nothing: so it is with each class of a notebook, or of `python -`.
+    """
+    code = function.__code__
+    return (
+        code.co_filename.startswith("<attrs generated")
+        or code.co_qualname.startswith("__create_fn__.")
+        or (code.co_name == "<lambda>" and function.__name__ == "__new__")
+    )
 
 
 def _plain(value: object) -> object:
@@ -160,12 +176,15 @@ def _function(function: Callable[..., Any]) -> Iterator[object]:
     own = getattr(function, "__func__", function)  # a method's object counts by its class
     if not hasattr(own, "__code__") and not isinstance(own, type):
         own = type(function).__call__
-    yield getattr(own, "__code__", None)
+    code = getattr(own, "__code__", None)
+    yield code
     owner = getattr(function, "__self__", None if hasattr(function, "__code__") else function)
+    if type(owner) in VALUES:  # none that may fill while the program runs
+        yield form_of(owner)
     yield type(getattr(function, "__self__", None)).__qualname__
-    # one that stands alone says no more than its code does
     helpers = _codes(owner if isinstance(owner, type) else type(owner))
-    if len(helpers) > 1:
+    # one that stands alone says no more than its code does
+    if len(helpers) > 1 or any(code not in codes for codes in helpers.values()):
         yield helpers
     if (inner := getattr(function, "__wrapped__", None)) is not None:
         yield inner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve
 
+from detent.adapters.journals.first_entry import first_and_rest
 from detent.adapters.journals.polling import FOREIGN_S
 from detent.adapters.journals.postgres.claims import PostgresClaims
 from detent.adapters.journals.postgres.pool import ConnectionPool
-from detent.adapters.journals.postgres.tables import ENTRIES, RUN, Rows, known_of, make_tables
+from detent.adapters.journals.postgres.tables import (
+    ENTRIES,
+    FIRST,
+    RUN,
+    Rows,
+    known_of,
+    make_tables,
+)
 from detent.adapters.journals.writer import Done, Writer
 from detent.adapters.system.installation import install_command
 from detent.ports.journal import OUTAGE_S, Checkpoint, Entry, JournalUnavailableError
@@ -123,8 +131,14 @@ class PostgresJournal:
 
         return self._writer.submit(write)
 
-    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+    def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
         """As the port says."""
+        if start:
+            return self._entries(run_id, start)
+        first = next((Entry(*row) for row in self._read(FIRST, run_id)), None)
+        return first_and_rest(run_id, first, partial(self._entries, run_id, 0))
+
+    def _entries(self, run_id: str, start: int) -> Sequence[Entry]:
         return [Entry(*row) for row in self._read(ENTRIES, run_id, start)]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:

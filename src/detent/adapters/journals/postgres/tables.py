@@ -60,6 +60,9 @@ ENTRIES = """
 SELECT position, at, kind, status, data FROM detent_entries
 WHERE run_id = %s AND position >= %s ORDER BY position
 """
+FIRST = """
+SELECT position, at, kind, status, data FROM detent_entries WHERE run_id = %s AND position = 0
+"""
 LISTED = """
 INSERT INTO detent_runs VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (run_id) DO UPDATE SET length = EXCLUDED.length, at = EXCLUDED.at,
