@@ -324,7 +324,7 @@ def test_two_hosts_of_one_store_drive_each_run_once(journal: Journal) -> None:
 
 
 def test_a_run_of_an_engine_is_left_to_it(journal: Journal) -> None:
-    """It is no fault of this host's that another one of the same store has it."""
+    """And people are told: a store belongs to hosts of one mode."""
     agent = Agent(chat_generator=ScriptedChatGenerator(), name="it", journal=journal)
     engine = evolve(agent.assembly, engine="DBOS")
     request: RunRequest[Any] = RunRequest("go", None, None, None, None, None, "r", {}, None)
@@ -334,7 +334,7 @@ def test_a_run_of_an_engine_is_left_to_it(journal: Journal) -> None:
         async with LocalHost({"it": agent}, journal, look_s=60) as host:
             await settled(lambda: host.health().is_ready)
             await asyncio.gather(*host._driving._tasks.values())
-            assert host.health().faults == {}
+            assert host.health().faults == {"r": "RunOfEngineError"}
         assert [entry.kind for entry in journal.read("r")] == ["Started"]
 
     asyncio.run(main())
