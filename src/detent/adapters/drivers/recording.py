@@ -222,11 +222,8 @@ class Recorder:
             run = after
         if not folded:  # somebody else has taken the run, and written nothing yet
             yield from self._lost(held).tell(run, self._length)
-        chain: Iterable[Checkpoint] = ()
-        if folded:
-            chain = yield from answer(
-                self._journal, lambda: list(self._journal.checkpoints(run.id))
-            )
+        read = partial(self._journal.checkpoints, run.id)
+        chain = (yield from answer(self._journal, lambda: [*read()])) if folded else ()
         for one in chain:
             # theirs are known from now on: one of ours that builds on an older one says nothing
             if 0 < (count := one.position - start) <= len(folded):
