@@ -715,7 +715,9 @@ def test_what_was_confirmed_is_taken_back() -> None:
         async with LocalHost({"clerk": agent}, MemoryJournal(), look_s=0.01) as host:
             await host.start("clerk", "pay", run_id="r")
             await asked_of(host, "r")
-            first, second = (question.call for question in await host.pending())
+            while len(questions := await host.pending()) < 2:  # noqa: ASYNC110 - it comes elsewhere
+                await asyncio.sleep(0.005)
+            first, second = (question.call for question in questions)
             await host.send("r", first.confirm(remember="arguments"))
             (grant,) = (await host.run("r")).grants
             no_such = await host.send("r", Revoke(evolve(grant, ref=CallRef(9, 9))))
