@@ -186,6 +186,11 @@ class ChatGeneratorError(DetentError):
     """
 
     def __init__(self, failure: ModelFailure) -> None:
+        if not isinstance(failure, ModelFailure):
+            raise TypeError(
+                "a ChatGeneratorError holds a ModelFailure, such as ModelFailure('server', 'it is "
+                f"down', retryable=True); got {failure!r:.80}"
+            )
         super().__init__(failure)
         self.failure = failure
         self.run: Run[Any] | None = None

@@ -23,11 +23,14 @@ from detent.adapters.cli.folder import (
     Folder,
     Research,
     answer_now,
+    answer_of,
     answer_writer,
     calculate,
     folder_tools,
     told_before,
 )
+from detent.adapters.cli.folder_agent import folder_agent
+from detent.adapters.cli.settings import Settings
 from detent.models import ChatReply
 
 
@@ -241,3 +244,20 @@ def test_a_model_that_goes_round_in_circles_is_left_to_answer(
 
     assert (result.text, len(seen)) == ("Tea is hot.", 4)
     assert seen[-1] == ["write_answer"]
+
+
+def test_where_nothing_may_be_written_the_answer_is_given_to_a_tool(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Once something was read; it needs nobody's yes, and ends the run."""
+    monkeypatch.setenv("DETENT_STATE_DIR", str(tmp_path / "state"))
+    given = ToolCall("give_answer", {"answer": "At 80 degrees."})
+    read = ToolCall("read_file", {"file": "tea.md", "from_line": 1})
+    script = ScriptedChatGenerator(given, read, given)
+    settings = Settings(folder.root, None, "nobody", None, 9)
+    agent = folder_agent(script, settings, asker=None, gives=True)
+
+    result = agent.run("How hot?")
+
+    assert (result.exit_reason, answer_of(result)) == ("give_answer", "At 80 degrees.")
+    assert "nothing was read yet" in result.messages[3].tool_call_results[0].text

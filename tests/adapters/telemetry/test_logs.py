@@ -24,6 +24,7 @@ from detent import (
     tool,
 )
 from detent.adapters.telemetry.logs import LOGGER, log_event
+from detent.approvals import Allow, Deny
 from detent.machine import (
     CallRef,
     CancelRequested,
@@ -142,6 +143,24 @@ def test_what_humans_hooks_and_callers_do_is_told(caplog: pytest.LogCaptureFixtu
     assert "INFO run r: goes on" in told(caplog)
     assert "INFO run r: a hook has rejected the answer" in told(caplog)
     assert "Ada" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [(Allow(), "is allowed by its policy"), (Deny("no"), "is denied by its policy")],
+)
+def test_what_a_policy_says_is_told(
+    verdict: Allow | Deny, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A call that is denied is never said to be allowed."""
+    caplog.set_level(logging.INFO, "detent")
+    agent = working(ADD, "done", confirmation_strategies={"add": lambda *_: verdict})
+
+    agent.run("go", run_id="r")
+
+    assert [line for line in told(caplog) if "policy" in line] == [
+        f"INFO run r: turn 1: add {text}"
+    ]
 
 
 def test_a_run_that_is_cancelled_says_so(caplog: pytest.LogCaptureFixture) -> None:

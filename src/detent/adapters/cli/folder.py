@@ -24,7 +24,7 @@ from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import Tool
 from detent.ports.results import AgentResult
 
-WRITE = "write_answer"
+WRITE, GIVE = "write_answer", "give_answer"
 """The tool by which the model writes its answer to a file."""
 SUFFIXES = frozenset(
     {".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"}
@@ -158,7 +158,7 @@ def answer_of(result: AgentResult[Research]) -> str:
         call
         for message in result.messages
         for call in message.tool_calls
-        if call.tool_name == WRITE and result.exit_reason == WRITE
+        if call.tool_name == result.exit_reason and call.tool_name in {WRITE, GIVE}
     ]
     return str(written[-1].arguments.get("answer", "")) if written else ""
 
@@ -171,10 +171,7 @@ def answer_writer(target: Path) -> Tool:
         sources: list[str],
         found: list[str],
     ) -> str:
-        seen = sources or found  # a search shows the lines themselves
-        if not seen:
-            raise ValueError("nothing was read yet: read the file that has the answer first")
-        write_to(target, answer, seen)
+        write_to(target, answer, _required_sources(sources, found))
         return f"Written to {target}."
 
     return create_tool_from_function(
@@ -183,6 +180,32 @@ def answer_writer(target: Path) -> Tool:
         inputs_from_state={"sources": "sources", "found": "found"},
         on_unknown="rerun",
     )
+
+
+def answer_giver() -> Tool:
+    """The tool that ends the agent's work where no file may be written: small models need one."""
+
+    def give_answer(
+        answer: Annotated[str, "the whole answer, as Markdown"],
+        sources: list[str],
+        found: list[str],
+    ) -> str:
+        _required_sources(sources, found)
+        return "Given."
+
+    return create_tool_from_function(
+        give_answer,
+        description="Give your final answer.",
+        inputs_from_state={"sources": "sources", "found": "found"},
+        on_unknown="rerun",
+    )
+
+
+def _required_sources(sources: list[str], found: list[str]) -> list[str]:
+    seen = sources or found  # a search shows the lines themselves
+    if not seen:
+        raise ValueError("nothing was read yet: read the file that has the answer first")
+    return seen
 
 
 def folder_tools(folder: Folder) -> list[Tool]:
@@ -219,7 +242,8 @@ def answer_now(effect: AskModel, run: Run[Any]) -> AskModel | None:
     again = sum(result.text == TOLD_BEFORE for result in _results_since_question(run))
     if again < TIMES_TOLD:
         return None
-    return evolve(effect, tools=tuple(tool for tool in effect.tools if tool.name == WRITE))
+    left = (tool for tool in effect.tools if tool.name in {WRITE, GIVE})
+    return evolve(effect, tools=tuple(left))
 
 
 def _results_since_question(run: Run[Any]) -> Iterator[ToolCallResult]:

@@ -18,9 +18,11 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.strategies import Strategy
 from detent.adapters.cli.endings import INTERRUPTED, told_of
 from detent.adapters.cli.folder import (
+    GIVE,
     WRITE,
     Folder,
     Research,
+    answer_giver,
     answer_now,
     answer_writer,
     folder_tools,
@@ -48,6 +50,7 @@ PROMPT = (
     "Name the files that you used."
 )
 PROMPT_WRITING = " When you know the answer, call write_answer once with the whole of it."
+PROMPT_GIVING = " When you know the answer, call give_answer once with the whole of it."
 
 SMALL = "The embedded model is small and often wrong: look up what it says, or name one by --model."
 
@@ -138,25 +141,35 @@ def own_runs() -> SQLiteJournal:
 
 
 def folder_agent(
-    generator: ChatGenerator, settings: Settings, *, asker: ConfirmationUI | None
+    generator: ChatGenerator,
+    settings: Settings,
+    *,
+    asker: ConfirmationUI | None,
+    gives: bool = False,
 ) -> Agent[Research]:
     """The agent that answers about a folder; with an `output` it may write there.
 
     `asker` is asked before it writes, or if all is `guarded` before any tool; without one it stops.
+    Where nothing may be written, its answer is what it says, or what it `gives` to a tool.
     """
     output = settings.output
     always = AlwaysAskPolicy()
     rule = always if asker is None else BlockingConfirmationStrategy(always, asker)
     tools = folder_tools(Folder(settings.folder))
     strategies: dict[str, Strategy] = {"*": rule} if settings.guarded else {}
+    prompt, ends = PROMPT, ["text"]
     if output is not None:
         tools.append(answer_writer(output))
         strategies[WRITE] = rule
+        prompt, ends = PROMPT + PROMPT_WRITING, ["text", WRITE]
+    elif gives:
+        tools.append(answer_giver())
+        prompt, ends = PROMPT + PROMPT_GIVING, ["text", GIVE]
     return Agent(
         chat_generator=generator,
         tools=tools,
-        system_prompt=PROMPT + (PROMPT_WRITING if output is not None else ""),
-        exit_conditions=["text", WRITE] if output is not None else ["text"],
+        system_prompt=prompt,
+        exit_conditions=ends,
         state_schema=Research,
         # a small model may search for ever: at the end it says what it has found
         limits=Limits(settings.max_steps, final_answer=True),

@@ -153,7 +153,7 @@ def _answered(
     ):
         task = f"going on with {run_id}" if question is None else question.text
         put(console, f"{task}\n(in {settings.folder}, by {settings.model})\n", "bold")
-        agent, show = folder_agent(generator, settings, asker=asker), Show(console)
+        agent, show = folder_agent(generator, settings, asker=asker, gives=True), Show(console)
         started = time.monotonic()
         if question is None:
             result = agent.resume(run_id, show, raise_at_break_point=False)
@@ -209,7 +209,7 @@ def _kept(console: Console, run_id: str) -> AgentResult[Research]:
     output = Path() if _could_write(run_id) else None
     settings = Settings(Path(), output, "nobody", None, STEPS_OF_ANY)
     with coded():
-        agent = folder_agent(NoModel(), settings, asker=None)
+        agent = folder_agent(NoModel(), settings, asker=None, gives=True)
         result = agent.resume(run_id)
     put(console, f"run {run_id} has ended; its answer:\n", "bold")
     put(console, answer_of(result))

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from detent.adapters.system.terminal import escape_control
 from detent.core.chat.replies import Usage
 from detent.core.machine.delegation import runs_in
-from detent.core.run.approval import Ask, Verdict
+from detent.core.run.approval import Allow, Deny, Verdict
 from detent.core.run.events import (
     AnswerRejected,
     CancelRequested,
@@ -209,7 +209,9 @@ def _beside(event: Event) -> Iterator[Line]:
 
 def _judged(verdict: Verdict, now: Run[Any], ref: CallRef) -> str:
     """What a policy has come to. It may ask about a call of which a yes is there already."""
-    if not isinstance(verdict, Ask):
+    if isinstance(verdict, Deny):
+        return "is denied by its policy"
+    if isinstance(verdict, Allow):
         return "is allowed by its policy"
     status = next((slot.status for slot in now.slots if slot.ref == ref), None)
     waits = isinstance(status, AwaitingDecision)
