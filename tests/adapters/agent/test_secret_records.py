@@ -9,6 +9,7 @@ import pytest
 
 from detent import (
     Agent,
+    AgentTool,
     AlwaysAskPolicy,
     MemoryJournal,
     ScriptedChatGenerator,
@@ -16,7 +17,9 @@ from detent import (
     ToolCall,
     tool,
 )
+from detent.adapters.cli.runs.entries import entries_of
 from detent.adapters.stories.story import story_of
+from detent.approvals import audit_log
 from detent.web import web_app
 from tests.adapters.faces.peers import hosting, peer
 
@@ -87,6 +90,72 @@ def test_the_pages_of_a_run(path: str) -> None:
     text = asyncio.run(told())
     assert PIN not in text.replace(f"s is {PIN}", "")
     assert "&lt;pin&gt;" in text or "<pin>" in text
+
+
+def test_what_a_human_adds_that_the_model_has_left_out() -> None:
+    """The call names what would be secret, also where it has no arguments at all."""
+    journal = MemoryJournal()
+
+    @tool
+    def login(pin: Annotated[str, SecretParameter] = "none") -> str:
+        """Log in."""
+        return f"welcome by {pin}"
+
+    rules = {"login": AlwaysAskPolicy()}
+    script = ScriptedChatGenerator(ToolCall("login", {}, "c"), "Done.")
+    agent = Agent(
+        chat_generator=script, tools=[login], journal=journal, confirmation_strategies=rules
+    )
+    agent.run("Go.", run_id="r", raise_at_break_point=False)
+    (question,) = agent.pending("r")
+    agent.decide("r", question.modify({"pin": PIN}))
+    agent.resume("r")
+
+    story = story_of("r", journal.read("r"))
+    assert story is not None
+    assert PIN not in repr(story)
+    assert story.calls[0].result == "welcome by <pin>"
+    assert PIN not in repr(entries_of(journal, "r"))
+
+
+def telling(**options: Any) -> Agent[Any]:
+    """An agent whose agent inside uses a secret, and tells it."""
+    inner = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("stamp", {"pin": PIN}, "c"), f"By {PIN}."),
+        tools=[stamp],
+    )
+    middle = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("inner", {"task": "go"}, "i"), f"So {PIN}."),
+        tools=[AgentTool(inner, name="inner", description="Stamps.")],
+    )
+    return Agent(
+        chat_generator=ScriptedChatGenerator(
+            ToolCall("middle", {"task": "go"}, "m"), f"It is {PIN}."
+        ),
+        tools=[AgentTool(middle, name="middle", description="Has it stamped.")],
+        name="clerk",
+        **options,
+    )
+
+
+def test_agents_inside_that_have_ended() -> None:
+    """Their calls are in no run any more, and the entries tell of them."""
+    journal = MemoryJournal()
+    agent = telling(journal=journal)
+    agent.run("Go.", run_id="r")
+    returned = [one.text for one in audit_log(journal, agent.spec, "r") if one.what == "returned"]
+    assert returned == ["stamped", "By <pin>.", "So <pin>."]
+
+    async def told() -> str:
+        async with hosting(MemoryJournal(), clerk=telling()) as host, asyncio.timeout(30):
+            await host.start("clerk", "Go.", run_id="r")
+            await host.result("r")
+            async with peer(web_app(host)) as client:
+                return (await client.get("/run/r")).raise_for_status().text
+
+    text = asyncio.run(told())
+    assert PIN not in text
+    assert "It is &lt;pin&gt;." in text
 
 
 def test_the_page_of_a_question() -> None:

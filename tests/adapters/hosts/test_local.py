@@ -59,6 +59,7 @@ from detent.journals import (
     Journal,
     MemoryJournal,
     PostgresJournal,
+    Runs,
     SQLiteJournal,
 )
 from detent.machine import (
@@ -333,11 +334,44 @@ def test_a_run_of_an_engine_is_left_to_it(journal: Journal) -> None:
         await at_once(engine.begin(request, None)).leave_async()
         async with LocalHost({"it": agent}, journal, look_s=60) as host:
             await settled(lambda: host.health().is_ready)
-            await asyncio.gather(*host._driving._tasks.values())
+            await asyncio.gather(*(leg.task for leg in host._driving._at_work if leg.task))
             assert host.health().faults == {"r": "RunOfEngineError"}
         assert [entry.kind for entry in journal.read("r")] == ["Started"]
 
     asyncio.run(main())
+
+
+def test_a_run_of_an_id_that_is_used_again_is_held_beside_the_deleted_one(
+    tmp_path: Path,
+) -> None:
+    """Each gives its own place back, and a host that closes hears out both."""
+    began, may = list[str](), {name: asyncio.Event() for name in ("old", "new")}
+
+    @tool
+    async def work(name: str) -> str:
+        """Work."""
+        began.append(name)
+        await may[name].wait()
+        return name
+
+    async def main() -> None:
+        calls = [ToolCall("work", {"name": name}) for name in may]
+        agent = Agent(chat_generator=ScriptedChatGenerator(*calls, "Done."), tools=[work])
+        journal = SQLiteJournal(tmp_path / "runs.db")
+        async with LocalHost({"it": agent}, journal, drain_s=10) as host, asyncio.timeout(20):
+            await host.start("it", "go", run_id="r")
+            await settled(lambda: began == ["old"])
+            await asyncio.to_thread(Runs(journal, agent.spec).delete, "r")
+            await host.start("it", "go", run_id="r")
+            await settled(lambda: began == ["old", "new"])
+            may["old"].set()
+            await settled(lambda: host.health().running == 1)
+            asyncio.get_running_loop().call_later(0.1, may["new"].set)
+        assert [entry.kind for entry in journal.read("r")][-1] == "ToolReturned"
+        assert host.health().running == 0
+
+    asyncio.run(main())
+    assert began == ["old", "new"]
 
 
 def test_of_two_hosts_one_begins_the_next_run_of_a_thread(tmp_path: Path) -> None:

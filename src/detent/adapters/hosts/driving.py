@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from attrs import define, field
 
@@ -35,11 +35,12 @@ KeyOf: TypeAlias = Callable[[StoredRun], str]
 
 @define(eq=False)
 class _Leg:
-    """A run that is to go on here, or does so."""
+    """A run that is to go on here, or does so by a task."""
 
     group: Group
     inbox: AsyncInbox = field(factory=asyncio.Queue)
     when_busy: Callable[[], object] | None = None
+    task: asyncio.Task[None] | None = None
 
 
 class Driving:
@@ -66,7 +67,7 @@ class Driving:
         self._legs, self._reading, self._channels = legs, reading, channels
         self.places, self._key_of = places, key_of
         self._here: dict[str, _Leg] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._at_work: dict[_Leg, str] = {}
         self._is_halted, self._coming = False, 0
         self.faults, self.looks = Faults(clock), Looks(finder, clock, look_s)
 
@@ -173,12 +174,13 @@ class Driving:
 
     def _waits(self, run_id: str) -> bool:
         """Whether a run waits here for a place."""
-        return run_id in self._here and run_id not in self._tasks
+        leg = self._here.get(run_id)
+        return leg is not None and leg.task is None
 
     def _go(self, run_id: str, leg: _Leg, handle: AnyHandle | None) -> None:
-        self._here[run_id] = leg
+        self._here[run_id], self._at_work[leg] = leg, run_id
         name = f"detent run {run_id}"
-        self._tasks[run_id] = asyncio.create_task(self._drive(run_id, leg, handle), name=name)
+        leg.task = asyncio.create_task(self._drive(run_id, leg, handle), name=name)
 
     async def _drive(self, run_id: str, leg: _Leg, handle: AnyHandle | None) -> None:
         try:
@@ -198,7 +200,9 @@ class Driving:
             if is_stop(error):
                 raise
         finally:
-            del self._here[run_id], self._tasks[run_id]
+            del self._at_work[leg]
+            if self._here.get(run_id) is leg:  # else it was deleted, and another has its id
+                del self._here[run_id]
             self._release(leg.group)
 
     async def _left(self, run_id: str, length: int) -> None:
@@ -231,15 +235,15 @@ class Driving:
         """
         self._is_halted = True
         self.looks.end()
-        for run_id in self._tasks:
-            halt(self._here[run_id].inbox)
-        tasks: list[asyncio.Task[Any]] = list(self._tasks.values())
-        if tasks:
+        for leg in self._at_work:
+            halt(leg.inbox)
+        if tasks := [leg.task for leg in self._at_work if leg.task is not None]:
             await asyncio.wait(tasks, timeout=drain_s)
             self.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def cancel(self) -> None:
         """Cancel what is at work. What is known of it is recorded."""
-        for run_id, task in self._tasks.items():
-            leave(run_id, task)
+        for leg, run_id in self._at_work.items():
+            if leg.task is not None:
+                leave(run_id, leg.task)

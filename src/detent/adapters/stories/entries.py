@@ -139,7 +139,7 @@ def _without_secrets(data: Any, names: Collection[str]) -> Any:
             if writes := rest.get("writes"):  # of what is quoted nobody may know by now where from
                 content["writes"] = [{**object_of(one), "value": MASK} for one in list_of(writes)]
             return _without_secrets(rest | content, names)
-        case Mapping() if names:
+        case Mapping():
             hidden = {"unreadable"} if data.get("secret") else {"proof"} if "name" in data else ()
             return {
                 key: masked(part, names)

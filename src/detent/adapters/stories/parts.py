@@ -43,6 +43,7 @@ class Call:
         trouble: why nobody knows whether its last attempt was carried out; "" where that is known.
         said: what people and policies have said of it, in order.
         inside: the run of the agent that works on it.
+        secret: the names of its arguments that nobody is shown.
     """
 
     turn: int
@@ -61,6 +62,7 @@ class Call:
     result: str = ""
     said: list[str] = field(factory=list)
     inside: Story | None = None
+    secret: list[str] = field(factory=list)
 
     @property
     def why(self) -> str:

@@ -44,15 +44,15 @@ class RunSecrets:
         again: there whatever has such a name is one.
         """
         match data:
-            case {"tool_name": _, "arguments": Mapping() as arguments}:
-                names = data.get("secret")
-                own = {*map(str, names)} if isinstance(names, list) else set[str]()
-                self._names |= own
-                self._learn_values(arguments, own)
             case Mapping():
+                own: AbstractSet[str] = self._names
+                if "tool_name" in data:  # a call, also one without arguments
+                    names = data.get("secret")
+                    own = {*map(str, names)} if isinstance(names, list) else frozenset()
+                    self._names |= own
                 for key, part in data.items():
                     if key in ARGUMENTS and isinstance(part, Mapping):
-                        self._learn_values(part, self._names)
+                        self._learn_values(part, own)
                     else:
                         self.learn(part)
             case list() | tuple():

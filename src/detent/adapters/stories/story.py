@@ -27,7 +27,7 @@ from detent.adapters.stories.statuses import (
     UNKNOWN,
     WAITS,
 )
-from detent.core.tools.masking import MASK, masked
+from detent.core.tools.masking import masked
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.ports.journal import Entry, with_data
 
@@ -264,8 +264,7 @@ def _decided(call: Call, at: float, data: Json) -> None:
     call.decided_at, call.status = at, MAY_RUN
     call.said.append(word + (f" by {by}" if by else "") + (f": {more}" if more else ""))
     if word == "changed":
-        secret = [name for name, value in call.arguments.items() if value == MASK]
-        call.arguments = masked(dict(object_of(decision.get("arguments"))), secret)
+        call.arguments = masked(dict(object_of(decision.get("arguments"))), call.secret)
     if status := {"rejected": "refused", "answered": "answered"}.get(word):
         _settle(call, at, status, str(more or ""))
 
@@ -338,8 +337,10 @@ def _turn(story: Story, number: int, at: float) -> Turn:
 
 
 def _call_of(turn: Turn, place: int, data: Json) -> Call:
-    arguments = masked(dict(object_of(data.get("arguments"))), list_of(data.get("secret")))
+    secret = [*map(str, list_of(data.get("secret")))]
+    arguments = masked(dict(object_of(data.get("arguments"))), secret)
     call = Call(turn.number, place, str(data.get("tool_name", "")), arguments, data.get("id"))
+    call.secret = secret
     turn.calls.append(call)
     return call
 

@@ -12,13 +12,14 @@ from starlette.responses import RedirectResponse, Response
 
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.arguments import Change, changes
-from detent.adapters.web.finding import entries_of, host_of
+from detent.adapters.web.finding import entries_of, host_of, known_secrets
 from detent.adapters.web.rendering import base_of, page_beside
 from detent.adapters.web.shown import shown_messages
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.tools.masking import masked
+from detent.core.tools.secrets import SecretValues
 from detent.ports.hosting import Host, HostedRun
 from detent.ports.journal import Entry, RunNotFoundError
 from detent.ports.listing import UnknownAgentError
@@ -39,6 +40,7 @@ class DecisionView:
         at: when.
         decision: what was said, in full; None as with `call`.
         tool: the tool; "" where nobody knows any more.
+        secrets: what nobody may see of the run.
     """
 
     hosted: HostedRun
@@ -47,6 +49,7 @@ class DecisionView:
     at: float | None
     decision: Decision | None
     tool: str
+    secrets: SecretValues
 
     @property
     def words(self) -> str:
@@ -91,7 +94,7 @@ class DecisionView:
         """What its run has said at its end; "" while it goes on."""
         ended = self.hosted.run.outcome is not None and self.hosted.run.messages
         last = self.hosted.run.messages[-1:] if ended else ()
-        return "".join(message.text or "" for message in shown_messages(last, self.hosted.secrets))
+        return "".join(message.text or "" for message in shown_messages(last, self.secrets))
 
 
 def to_decided(request: Request, calls: Iterable[PendingCall]) -> Response:
@@ -152,14 +155,17 @@ async def _decision_about(host: Host, run_id: str, digest: str) -> DecisionView 
     events = await _all_about(entries, digest)
     if not events:
         return None
+    secrets = await in_a_thread(lambda: known_secrets(hosted, entries).values)
     latest = events[-1]
     ref, by, at = tuple(latest.get("ref", ())), latest.get("by"), latest.get("at")
     for record in reversed(hosted.run.decisions):
         if (tuple(record.ref), record.by, record.at) == (ref, by, at):
             call = record.call
-            return DecisionView(hosted, call, by or "", at, record.decision, call.tool_name)
+            return DecisionView(
+                hosted, call, by or "", at, record.decision, call.tool_name, secrets
+            )
     tools = [call.tool_name for call in hosted.pending if call.digest == digest]
-    return DecisionView(hosted, None, by or "", at, None, tools[0] if tools else "")
+    return DecisionView(hosted, None, by or "", at, None, tools[0] if tools else "", secrets)
 
 
 async def _all_about(entries: list[Entry], digest: str) -> list[Mapping[str, Any]]:

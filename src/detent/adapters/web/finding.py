@@ -120,12 +120,12 @@ def visible_entries(
 
     Arguments that are secret are masked, and no text quotes one, by all that the entries say.
     """
-    secrets = known_secrets(hosted)
-    secrets.learn([entry.data for entry in entries])
-    return secrets.without(wanted)
+    return known_secrets(hosted, entries).without(wanted)
 
 
-def known_secrets(hosted: HostedRun) -> RunSecrets:
-    """What is known to be secret in a run without its entries."""
+def known_secrets(hosted: HostedRun, entries: Sequence[Entry] = ()) -> RunSecrets:
+    """What is known to be secret in a run: of an agent inside that has ended its entries tell."""
     names = {name for call in hosted.pending for name in call.masked}
-    return RunSecrets.of(names, hosted.secrets)
+    secrets = RunSecrets.of(names, hosted.secrets)
+    secrets.learn([entry.data for entry in entries])
+    return secrets

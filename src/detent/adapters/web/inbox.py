@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from detent.adapters.web.arguments import (
     fields_of,
 )
 from detent.adapters.web.decided import to_decided
-from detent.adapters.web.finding import host_of
+from detent.adapters.web.finding import entries_of, host_of, known_secrets
 from detent.adapters.web.rendering import page, page_beside
 from detent.adapters.web.shown import shown_messages
 from detent.core.chat.messages import ChatMessage, ChatRole
@@ -29,8 +29,15 @@ from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import StoredDataError
 from detent.core.run.approval import SCOPES, Scope
-from detent.ports.hosting import Accepted, Host, HostedAgent, HostRefusal, PendingQuestion
-from detent.ports.journal import RunNotFoundError
+from detent.ports.hosting import (
+    Accepted,
+    Host,
+    HostedAgent,
+    HostedRun,
+    HostRefusal,
+    PendingQuestion,
+)
+from detent.ports.journal import Entry, RunNotFoundError
 from detent.ports.listing import UnknownAgentError
 from detent.ports.pending import PendingCall, describe_outdated
 
@@ -187,9 +194,16 @@ async def _find(request: Request, run_id: str, digest: str) -> QuestionView | No
                 message for message in hosted.run.messages if message.role is not ChatRole.SYSTEM
             ]
             agents = await host_of(request).agents()
-            last = partial(shown_messages, messages[-BEFORE:], hosted.secrets)
+            entries = await entries_of(host_of(request), listed)
+            last = partial(_shown, messages[-BEFORE:], hosted, entries)
             return await in_a_thread(partial(_view, request, agents, pending, last))
     return None
+
+
+def _shown(
+    messages: Sequence[ChatMessage], hosted: HostedRun, entries: Sequence[Entry]
+) -> tuple[ChatMessage, ...]:
+    return shown_messages(messages, known_secrets(hosted, entries).values)
 
 
 async def _after_question(request: Request, run_id: str, digest: str) -> Response:

@@ -144,8 +144,7 @@ def _moment_page(
     request: Request, template: str, seen: Moment, agents: Sequence[HostedAgent]
 ) -> Response:
     before, after, entries = seen.before, seen.after, seen.entries
-    secrets = known_secrets(seen.now)
-    secrets.learn([entry.data for entry in entries])
+    secrets = known_secrets(seen.now, entries)
     values: dict[str, Any] = {
         "listed": seen.now.listed,
         "at": entries[-1].position,

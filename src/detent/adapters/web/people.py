@@ -209,9 +209,9 @@ def _without_mark(words: str) -> tuple[str, str]:
     name, _, last = words.rpartition(" ")
     if last == READ_ONLY:
         return name.strip(), ""
-    letters = "".join(filter(str.isalpha, last.lower()))
-    if meant(letters, ["readonly"], ALIKE):
-        return words, f"has {last!r} before its token; did you mean {READ_ONLY!r}?"
+    for word in words.split(" "):
+        if meant("".join(filter(str.isalpha, word.lower())), ["readonly"], ALIKE):
+            return words, f"has {word!r}; did you mean {READ_ONLY!r}, right before the token?"
     return words, ""
 
 

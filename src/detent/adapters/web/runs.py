@@ -17,8 +17,8 @@ from detent.adapters.web.finding import (
     entries_of,
     found_runs,
     host_of,
+    known_secrets,
     plain_entries,
-    visible_entries,
 )
 from detent.adapters.web.inbox import QuestionView, cursor_in
 from detent.adapters.web.rendering import base_of, json_response, page
@@ -90,6 +90,7 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
         for call in hosted.pending
     ]
     begun = entries[0].data if entries else {}
+    secrets = known_secrets(hosted, entries)
     values: dict[str, Any] = {
         "hosted": hosted,
         "questions": questions,
@@ -101,14 +102,15 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
                 record.at,
                 record.decision,
                 record.call.tool_name,
+                secrets.values,
             )
             for record in hosted.run.decisions
         ],
         "grants": [grant.to_dict() for grant in hosted.grants],
-        "messages": shown_messages(messages[-MESSAGES_MAX:], hosted.secrets),
-        "unread": shown_messages(hosted.run.unread, hosted.secrets),
+        "messages": shown_messages(messages[-MESSAGES_MAX:], secrets.values),
+        "unread": shown_messages(hosted.run.unread, secrets.values),
         "earlier": max(0, len(messages) - MESSAGES_MAX),
-        "entries": visible_entries(hosted, entries, entries[-EVENTS_MAX:]),
+        "entries": secrets.without(entries[-EVENTS_MAX:]),
         "picture": picture_of(entries, time.time()),
         "fork_of": object_of(begun.get("fork_of")),
         "used_before": used_before(begun),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import asdict, field, frozen
 
@@ -13,6 +13,7 @@ from detent.adapters.journals.audited import head_of, link_of
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import nested_run
+from detent.core.machine.run_secrets import secrets_of_run
 from detent.core.run.approval import DecisionRecord, Modified, Principal
 from detent.core.run.events import (
     CallRewritten,
@@ -31,11 +32,14 @@ from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
-from detent.core.tools.redaction import without_secrets
+from detent.core.tools.redaction import Secrets, without_secrets
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
 from detent.ports.journal import Journal, with_data
 from detent.ports.pending import pending
+
+Known: TypeAlias = dict[str, dict[str, object]]
+"""Secrets of calls, by the names of arguments, each once."""
 
 
 @frozen
@@ -89,6 +93,7 @@ def audit_log(journal: Journal, spec: AgentSpec[Any], run_id: str) -> tuple[Audi
     """
     run, link = loaded(journal, spec, run_id, 1, from_start=True).run, ""
     records: list[AuditRecord] = []
+    known: Known = {}
     for entry, data in with_data(journal.read(run_id)):
         link = link_of(link, run_id, entry, data)
         if entry.kind in {STARTED, STOPPED}:
@@ -96,7 +101,7 @@ def audit_log(journal: Journal, spec: AgentSpec[Any], run_id: str) -> tuple[Audi
         before = run
         event, run = event_and_run(spec, run, entry, data)
         if run is not before:
-            said = _records(spec, before, event, run)
+            said = _records(spec, before, event, run, known)
             head = head_of(entry.position + 1, link)
             records += [AuditRecord(entry.position, entry.at, head, **one) for one in said]
     if loaded(journal, spec, run_id).run != run:
@@ -107,7 +112,7 @@ def audit_log(journal: Journal, spec: AgentSpec[Any], run_id: str) -> tuple[Audi
 
 
 def _records(
-    spec: AgentSpec[Any], before: Run[Any], event: Event, after: Run[Any]
+    spec: AgentSpec[Any], before: Run[Any], event: Event, after: Run[Any], known: Known
 ) -> Iterator[dict[str, Any]]:
     """What an event that has counted is on record for."""
     path, own = _unwrapped(event)
@@ -116,7 +121,7 @@ def _records(
     for done in ended:
         yield {"what": "denied", "by": done.by, **_denied(spec, done)}
     yield from _happened(spec, before, path, own)
-    yield from _agents_ended(spec, before, path, after)
+    yield from _agents_ended(spec, before, path, after, known)
     asked = {call.digest for call in pending(spec, before)}
     for call in pending(spec, after):
         if call.digest not in asked:
@@ -131,21 +136,29 @@ def _records(
 
 
 def _agents_ended(
-    spec: AgentSpec[Any], before: Run[Any], path: Path, after: Run[Any]
+    spec: AgentSpec[Any], before: Run[Any], path: Path, after: Run[Any], known: Known
 ) -> Iterator[dict[str, Any]]:
-    """The agents around an event that have given their answer with it: no event of theirs says."""
+    """The agents around an event that have given their answer with it: no event of theirs says.
+
+    An agent that has ended is in no run any more: what its calls had as secrets is `known` then.
+    """
     around = {
         (tuple(each.tool_name for each in path[:depth]), at.place) for depth, at in enumerate(path)
     }
-    for chunk in tool_result_chunks(spec, before, after) if path else ():
+    if not path:
+        return
+    for chunk in tool_result_chunks(spec, before, after):
         result = chunk.tool_call_result
         if result is not None and (chunk.agents, chunk.index) in around:
+            for name, forms in secrets_of_run(spec, before).items():
+                known.setdefault(name, {}).update((repr(form), form) for form in forms)
+            secrets = Secrets({name: [*forms.values()] for name, forms in known.items()}, known)
             yield {
                 "what": "failed" if result.error else "returned",
                 "tool_name": result.origin.tool_name,
                 "call_id": result.origin.id,
                 "agents": chunk.agents,
-                "text": result.text,
+                "text": secrets.without(result.text),
             }
 
 

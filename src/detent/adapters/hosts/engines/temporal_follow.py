@@ -6,6 +6,7 @@ What is stored in the engine is what came of each effect, and what people have s
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, cast
@@ -53,6 +54,8 @@ GROWTH, GROWTH_MAX = 2, 8_000_000
 times as large, and so many bytes more at most. Temporal ends one of 50 MB."""
 EVENTS = 2000
 """So many events are enough, however small they are."""
+READS = 4
+"""So much of what was read from the journal is kept, for jobs that miss the same."""
 
 
 @frozen
@@ -94,6 +97,7 @@ class TemporalHistory:
     def __init__(self, beat_s: float) -> None:
         self._beat = timedelta(seconds=beat_s)
         self._size, self._events = 0, 0
+        self._reads: dict[str, asyncio.Task[Json]] = {}
         self.room = ROOM
         self.mail: asyncio.Queue[tuple[Json, asyncio.Future[bool] | None]] = asyncio.Queue()
 
@@ -170,8 +174,23 @@ class TemporalHistory:
             is_unheard = isinstance(why, TimeoutError) and not why.last_heartbeat_details
             return {"later": "it was not begun"} if is_unheard else {"lost": LOST}
         if "wanted" in outcome:
-            outcome = await self._read(wanted_events(job, outcome))
+            outcome = await self._read_once(wanted_events(job, outcome))
         return outcome
+
+    async def _read_once(self, wanted: Json) -> Json:
+        """The same for all who miss it: each page of it stands in the history but once.
+
+        RULE: what entries say does not change. So those that were read last are kept.
+        """
+        name = json.dumps(wanted, sort_keys=True)
+        reading = self._reads.pop(name, None)
+        if reading is None or (reading.done() and (reading.cancelled() or reading.exception())):
+            reading = asyncio.create_task(self._read(wanted))
+            reading.add_done_callback(lambda task: task.cancelled() or task.exception())
+        self._reads[name] = reading
+        while len(self._reads) > READS:
+            del self._reads[next(iter(self._reads))]
+        return await asyncio.shield(reading)
 
     def sleep(self, name: str, until: float) -> asyncio.Future[None]:
         """A timer."""
