@@ -208,6 +208,13 @@ def test_a_session_becomes_read_only_with_its_token(people: Path) -> None:
     assert asyncio.run(visit()) == (403, 1)
 
 
+def test_a_mark_at_another_place_lets_nobody_in(people: Path) -> None:
+    """It would be part of the name of somebody who may do all."""
+    people.write_text(f"Ann {ANN}\nread-only Eye {EYE}\n")
+    with pytest.raises(ValueError, match="line 2 has 'read-only'; did you mean"):
+        Tokens.read(people)
+
+
 @pytest.mark.parametrize("mark", ["readonly", "Read-Only", "(read-only)", "read_only", "read-olny"])
 def test_a_mark_that_is_misspelt_lets_nobody_in(mark: str, people: Path) -> None:
     """It would be somebody who may decide."""
