@@ -32,6 +32,7 @@ from detent import (
     tool,
 )
 from detent.adapters.hosts.effects.identity import nonce_of, workflow_id
+from detent.adapters.hosts.engines.temporal_follow import PAGE
 from detent.hosts import Accepted, TemporalHost, TryAgain
 from detent.testing import When
 from tests.adapters.hosts.engines.replaying import replay_failure
@@ -132,6 +133,39 @@ def test_results_of_one_turn_may_add_up(size: int, beside: int, site: Site, tmp_
 
     asyncio.run(main())
     assert (reader.asked, reader.fetched) == (2, beside)
+
+
+def test_what_many_jobs_miss_is_read_once(site: Site, tmp_path: Path) -> None:
+    """Else a history would be full of it: each job of the turn finds that it lacks the same."""
+    may, begun = asyncio.Event(), list[int]()
+
+    @tool
+    async def wait(number: int) -> str:
+        """Wait."""
+        begun.append(number)
+        await may.wait()
+        return "done"
+
+    calls = [ToolCall("wait", {"number": number}) for number in range(8)]
+    reply = ChatMessage.from_assistant(tool_calls=calls)
+    agent = Agent(chat_generator=ScriptedChatGenerator(reply, "Done."), tools=[wait])
+
+    async def main() -> list[bytes]:
+        async with asyncio.timeout(60), host_of({"it": agent}, site, tmp_path) as host:
+            await host.start("it", "go", run_id="missed")
+            while len(begun) < len(calls):  # noqa: ASYNC110 - they begin elsewhere
+                await asyncio.sleep(0.02)
+            sending = asyncio.create_task(host.send("missed", ChatMessage.from_user("b" * LARGE)))
+            may.set()
+            assert isinstance(await sending, Accepted)
+            assert (await host.result("missed")).text == "Done."
+            history = await history_of(site, tmp_path, "missed")
+        jobs = [event.activity_task_scheduled_event_attributes for event in history.events]
+        return [job.input.SerializeToString() for job in jobs if job.activity_type.name == PAGE]
+
+    pages = asyncio.run(main())
+    assert pages
+    assert len(pages) == len(set(pages))
 
 
 def test_people_may_say_as_much_as_they_like(site: Site, tmp_path: Path) -> None:
