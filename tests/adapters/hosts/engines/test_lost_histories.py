@@ -27,8 +27,10 @@ from detent import (
 )
 from detent.adapters.hosts.effects.identity import nonce_of, workflow_id
 from detent.adapters.hosts.engines.host import EngineHost
+from detent.adapters.hosts.engines.temporal_worker import fault_of
 from detent.approvals import PendingCall
-from detent.hosts import Accepted
+from detent.hosts import Accepted, TemporalHost
+from detent.journals import JournalUnavailableError
 from detent.machine import CancelRequested
 from tests.adapters.cli.runs.clerks import call
 from tests.adapters.hosts.engines.example_agents import nap
@@ -158,6 +160,49 @@ def test_a_run_that_waits_and_whose_history_is_lost_is_among_the_faults(
     with site_of(engine, tmp_path) as site:
         asyncio.run(main(losing(site, tmp_path)))
     assert "detent runs resume gone --take-over" in caplog.text
+
+
+def test_a_run_that_is_taken_over_while_its_history_lives_is_lost_to_that(tmp_path: Path) -> None:
+    """It ends once it finds that, so that people are told. A wrong namespace is no loss."""
+
+    async def main(lost: Losing, address: str) -> None:
+        async with asyncio.timeout(60), lost.host() as host:
+            await host.start("it", "go", run_id="r")
+            while not (questions := await host.pending()):  # noqa: ASYNC110 - elsewhere
+                await asyncio.sleep(0.02)
+            elsewhere = await Client.connect(address, namespace="typo")
+            other = TemporalHost(
+                {"it": lost.agent}, lost.journal, client=elsewhere, mode="effects", works=False
+            )
+            async with other:
+                with pytest.raises(JournalUnavailableError, match="Namespace typo is not found"):
+                    await other.send("r", questions[0].call.confirm(by="Ada"))
+            take_over = partial(lost.agent.resume, "r", take_over=True, raise_at_break_point=False)
+            await asyncio.to_thread(take_over)
+            await host.send("r", questions[0].call.confirm(by="Ada"))
+            while host.health().faults != {"r": "HistoryLostError"}:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.05)
+
+    with site_of("temporal-effects", tmp_path) as site:
+        asyncio.run(main(losing(site, tmp_path), site.told()["client"]))
+
+
+def test_a_worker_that_has_ended_is_told_of() -> None:
+    """It takes nothing any more, though the engine answers."""
+
+    async def main() -> list[str | None]:
+        async def broken() -> None:
+            raise RuntimeError("no such namespace")
+
+        serving = asyncio.create_task(broken())
+        before = fault_of(serving)
+        await asyncio.wait([serving])
+        return [fault_of(None), before, fault_of(serving)]
+
+    none, before, ended = asyncio.run(main())
+    assert (none, before) == (None, None)
+    assert ended is not None
+    assert "takes no runs: RuntimeError('no such namespace')" in ended
 
 
 def test_whoever_decides_by_a_face_is_told_as_well(

@@ -88,8 +88,11 @@ class HistoryKeeper(Histories, Protocol):
         """
         ...
 
-    async def answer(self) -> None:
-        """Have the engine answer, and nothing else. Raises where it does not."""
+    async def answer(self) -> str | None:
+        """Have the engine answer, and nothing else. Raises where it does not.
+
+        Where it answers, and no run goes on by this host, this says why not.
+        """
         ...
 
     async def disconnect(self) -> None:

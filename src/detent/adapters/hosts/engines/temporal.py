@@ -23,6 +23,7 @@ from detent.adapters.hosts.engines.host import (
     Leg,
     Mode,
 )
+from detent.adapters.system.failures import outcome_of
 from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 
@@ -79,6 +80,7 @@ class TemporalHost(EngineHost):
         super().__init__(agents, journal, mode=mode, **options)
         self._engine, self._queue, self._beat_s = client, queue, beat_s
         self._worker: Worker | None = None
+        self._serving: asyncio.Task[None] | None = None
 
     async def _effects_engine(
         self, parts: Mapping[str, EffectParts], outside: Outside
@@ -145,10 +147,13 @@ class TemporalHost(EngineHost):
             request_eager_start=False,
         )
 
-    async def _answer(self) -> None:
+    async def _answer(self) -> str | None:
         from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
 
+        from detent.adapters.hosts.engines.temporal_worker import fault_of
+
         await self._client.workflow_service.get_system_info(GetSystemInfoRequest())
+        return fault_of(self._serving)
 
     async def close(self) -> None:
         """End at the next place where nothing is lost; see `EngineHost.close`."""
@@ -156,9 +161,9 @@ class TemporalHost(EngineHost):
         await asyncio.sleep(LET_GO_S)
 
     async def _disconnect(self) -> None:
-        if self._worker is not None:
+        if self._worker is not None and self._serving is not None:
             await self._worker.shutdown()
-            await self._serving
+            await outcome_of(self._serving)  # why it has ended before, it has said
 
 
 async def _reached(at: Client | str) -> Client:

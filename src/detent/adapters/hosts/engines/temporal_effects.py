@@ -38,8 +38,9 @@ from detent.adapters.hosts.engines.temporal_follow import (
     DetentEffects,
     Followers,
 )
-from detent.adapters.hosts.engines.temporal_worker import worker_of
+from detent.adapters.hosts.engines.temporal_worker import fault_of, worker_of
 from detent.adapters.hosts.reading import asked
+from detent.adapters.system.failures import outcome_of
 from detent.core.errors import AgentChangedError, DetentError
 from detent.ports.journal import Journal, JournalUnavailableError
 from detent.ports.listing import StoredRun
@@ -82,6 +83,7 @@ class TemporalEffects:
         self._running, self._drain_s = running, drain_s
         self._followers = Followers({name: part.spec for name, part in parts.items()})
         self._worker: Worker | None = None
+        self._serving: asyncio.Task[None] | None = None
 
     async def connect(self, *, works: bool) -> None:
         """Begin to take jobs, and to follow runs."""
@@ -109,17 +111,18 @@ class TemporalEffects:
         )
         self._serving = asyncio.create_task(self._worker.run(), name="detent temporal worker")
 
-    async def answer(self) -> None:
+    async def answer(self) -> str | None:
         """By the call with which each client begins."""
         await self._client.workflow_service.get_system_info(GetSystemInfoRequest())
+        return fault_of(self._serving)
 
     async def disconnect(self) -> None:
         """Hear out what is at work for a while, and leave."""
-        if self._worker is not None:
+        if self._worker is not None and self._serving is not None:
             # RULE: an engine that is away is not waited for, and the worker waits for whoever does
             leaving = asyncio.get_running_loop().call_later(self._drain_s, self._outside.cancel)
             await self._worker.shutdown()
-            await self._serving
+            await outcome_of(self._serving)  # why it has ended before, it has said
             leaving.cancel()
 
     @property
@@ -144,6 +147,8 @@ class TemporalEffects:
             )
         except WorkflowAlreadyStartedError:
             return False
+        except RPCError as error:
+            raise JournalUnavailableError(f"Temporal cannot be told: {error.message}") from error
         return True
 
     async def say(self, run_id: str, said: Json) -> bool:
@@ -234,7 +239,12 @@ def _require_alive(run_id: str, found: WorkflowExecutionDescription) -> None:
 
 
 def _said(error: RPCError, run_id: str) -> DetentError:
-    """What a refusal of the server says of a run that has not ended."""
-    if error.status is RPCStatusCode.NOT_FOUND:
+    """What a refusal of the server says of a run that has not ended.
+
+    RULE: a namespace that is not there says nothing of the run, which goes on in its own.
+    """
+    details = error.grpc_status.details
+    is_elsewhere = any("NamespaceNotFound" in detail.type_url for detail in details)
+    if error.status is RPCStatusCode.NOT_FOUND and not is_elsewhere:
         return HistoryLostError(run_id, "Temporal")
     return JournalUnavailableError(f"Temporal cannot be told: {error.message}")

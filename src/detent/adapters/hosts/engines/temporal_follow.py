@@ -33,6 +33,7 @@ from detent.adapters.hosts.effects.pages import wanted_events, wanted_run, whole
 from detent.core.errors import AgentChangedError
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import status_of
+from detent.ports.journal import JournalDamagedError
 from detent.ports.listing import UnknownAgentError
 
 EFFECT, PAGE, SAY, LOOK, BEGUN = "detent_effect", "detent_page", "say", "look", "begun"
@@ -226,7 +227,10 @@ class DetentEffects:
         followers = cast("Followers", workflow.extern_functions()[FOLLOWERS]())
         spec = followers.require(opening)
         inside = Inside(spec, await self._engine.whole(opening), self._engine)
-        rest = await inside.follow()
+        try:
+            rest = await inside.follow()
+        except JournalDamagedError as error:  # somebody else drives the run: see `Inside`
+            raise ApplicationError(str(error), type="TakenOver", non_retryable=True) from error
         if rest is not None:
             workflow.continue_as_new(args=[without_run(rest, ROOM), beat_s])
         if (status := status_of(inside.run)) == "failed":

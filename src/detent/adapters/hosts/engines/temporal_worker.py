@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -50,3 +51,11 @@ def worker_of(
             f"another host of this process works on the queue {queue!r} by the same client of "
             "Temporal: give each of them a client, or a queue, of its own"
         ) from error
+
+
+def fault_of(serving: asyncio.Task[None] | None) -> str | None:
+    """Why a worker takes nothing any more; None while it does, or where there is none."""
+    if serving is None or not serving.done():
+        return None
+    error = None if serving.cancelled() else serving.exception()
+    return f"the worker of this host has ended, and takes no runs: {error!r:.200}; open a new one"

@@ -130,9 +130,14 @@ class AskingAnew:
         self._claim(list(self._own))
         with self._lock:
             held = list(self._held.items())
-        for run_id, _ in islice((one for one in held if self._is_to_be_read(one[1], now)), PART):
+        for run_id, one in islice((one for one in held if self._is_to_be_read(one[1], now)), PART):
             self.drop(run_id)  # unless it is told of again
-            self._read(run_id)
+            try:
+                self._read(run_id)
+            except JournalError:
+                with self._lock:
+                    self._held.setdefault(run_id, one)  # to be read once the store is back
+                raise
 
     def _is_to_be_read(self, held: _Held, now: float) -> bool:
         is_late = not held.read_at <= now < held.read_at + WHOLE_S
