@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from detent.core.errors import is_halt
 
@@ -27,11 +27,7 @@ def is_cancelled(error: BaseException) -> bool:
     """Whether that is what was raised: somebody has cancelled the running task."""
     if not isinstance(error, asyncio.CancelledError):
         return False
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # there is no event loop here
-        return False
-    return task is not None and task.cancelling() > 0
+    return _cancellations() > 0
 
 
 async def outcome_of(work: Awaitable[T]) -> T | BaseException:
@@ -53,21 +49,29 @@ async def by_itself(work: Awaitable[T]) -> T:
     RULE: a task that cancels itself was cancelled by nobody. Where that is code of users, it gets
     the CancelledError that it asks for, and the task is not cancelled behind it.
     """
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # there is no event loop here
-        task = None
-    if task is None:
+    if _running_task() is None:
         return await work
     own = [0]
     try:
-        return await _stepped(_awaited(work), task, own)
+        return await _stepped(_awaited(work), own)
     finally:
         if own[0] > 0:
             for _ in range(own[0]):
-                task.uncancel()
+                cast("asyncio.Task[Any]", _running_task()).uncancel()
             with suppress(asyncio.CancelledError):  # before 3.13 one that has not come yet is due
                 await asyncio.sleep(0)
+
+
+def _running_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # there is no event loop here
+        return None
+
+
+def _cancellations() -> int:
+    task = _running_task()
+    return 0 if task is None else task.cancelling()
 
 
 async def _awaited(work: Awaitable[T]) -> T:
@@ -75,30 +79,31 @@ async def _awaited(work: Awaitable[T]) -> T:
 
 
 @coroutine
-def _stepped(
-    work: Coroutine[Any, Any, T], task: asyncio.Task[Any], own: list[int]
-) -> Generator[Any, Any, T]:
+def _stepped(work: Coroutine[Any, Any, T], own: list[int]) -> Generator[Any, Any, T]:
     """Go through it step by step. Within a step nobody else runs who could cancel the task.
 
-    What a step takes back counts as well: a time-out cancels the task from outside.
+    What a step takes back counts as well: a time-out cancels the task from outside. RULE: what is
+    raised holds this frame. So it names no error, and neither the task nor what that waits for:
+    they would hold what is raised, and all that it was made of, until somebody collects it.
     """
-    step: Callable[[], Any] = partial(work.send, None)
+    steps: list[Callable[[], Any]] = [partial(work.send, None)]
+    waits: list[Any] = []
     while True:
-        before = task.cancelling()
+        before = _cancellations()
         try:
-            waited = step()
+            waits.append(steps.pop()())
         except StopIteration as end:
             result: T = end.value
             return result
         finally:
-            own[0] += task.cancelling() - before
+            own[0] += _cancellations() - before
         try:
-            step = partial(work.send, (yield waited))
+            steps.append(partial(work.send, (yield waits.pop())))
         except GeneratorExit:
             work.close()
             raise
         except BaseException as error:  # noqa: BLE001 - it is for the work
-            step = partial(work.throw, error)
+            steps.append(partial(work.throw, error))
 
 
 @contextmanager
