@@ -13,9 +13,12 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import settings
 
-# A shell that starts a program in the background has it ignore Ctrl-C; tests press it.
+# A shell that starts a program in the background has it ignore Ctrl-C, and `nohup` the end of the
+# terminal; tests press the one, and end the other.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 IN_CI = bool(os.environ.get("CI"))
 
