@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.journal import Entry, JournalDamagedError, RunNotFoundError
 
 
 def first_and_rest(
@@ -15,13 +15,19 @@ def first_and_rest(
     `first` is None where it is not there, or is not sound: then they say so.
 
     Raises:
+        JournalDamagedError: what stands behind the first one is damaged.
         RunNotFoundError: somebody has deleted the run in between.
     """
     if first is not None:
         yield first
     entries = iter(read())
     if first is not None:
-        again = next(entries, None)
+        try:
+            again = next(entries, None)
+        except JournalDamagedError as error:
+            if error.whole:
+                raise
+            raise JournalDamagedError(str(error), run_id, 1) from error  # so much was given
         if again is None or (again.at, again.text) != (first.at, first.text):
             raise RunNotFoundError(f"run {run_id!r} was deleted while it was read")
     yield from entries
