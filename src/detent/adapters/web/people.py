@@ -91,11 +91,11 @@ class TokenSignIn(ABC):
 
     def person(self, token: str) -> Person | None:
         """Whose token it is. All are compared, so that the time that it takes says nothing."""
-        given = token.encode()
+        code = token.encode()
         found = [
-            one
-            for one in self.people()
-            if hmac.compare_digest((one.credential or "").encode(), given)
+            person
+            for person in self.people()
+            if hmac.compare_digest((person.credential or "").encode(), code)
         ]
         return found[0] if found else None
 

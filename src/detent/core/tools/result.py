@@ -124,10 +124,10 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         content = _content(tool, value, warnings)
         writes = (*_writes(tool, value, warnings), *writes)
     except Exception as error:
-        told = type(error).__name__
+        problem = type(error).__name__
         with suppress(Exception):  # whose own text fails: the tool has run, and is not to run again
-            told = f"{told}: {error}"
-        raise ResultError(wording.result_unusable(tool.name, told)) from error
+            problem = f"{problem}: {error}"
+        raise ResultError(wording.result_unusable(tool.name, problem)) from error
     return ToolResult(content, writes, tuple(warnings))
 
 

@@ -111,6 +111,20 @@ def test_a_run_is_lost_for_as_long_as_its_engine_has_not_got_it(
     assert stage.look() == {}
 
 
+def test_a_lost_run_that_somebody_has_decided_about_stays_lost() -> None:
+    """It waits no more, and nobody goes on with it: until its engine has got it again."""
+    stage = Stage(2)
+    stage.engine.lose("r0")
+    lost = stage.look()
+    (question,) = stage.agent.pending("r0")
+    stage.agent.decide("r0", question.confirm(by="Ada"))
+    stage.clock.advance(AGAIN_S)
+    assert stage.look() == lost == {"r0": "HistoryLostError"}
+    stage.engine.faults.clear()
+    stage.clock.advance(AGAIN_S)
+    assert stage.look() == {}
+
+
 def test_a_run_that_has_just_ended_is_not_lost() -> None:
     """Its engine has ended it behind the journal, while it was asked for."""
     stage = Stage(1)

@@ -85,11 +85,12 @@ class LostHistories:
             JournalError: the store cannot be read.
         """
         now = self._clock.now()
+        answered: list[StoredRun] = []
         if self._left is None:
             if now < self._next_at <= now + AGAIN_S:
                 return
             self._next_at = now + AGAIN_S
-            await self._drop_over()
+            answered = await self._answered()
             self._left = self._reading.waiting()
         try:
             part: list[StoredRun] = await asked(partial(list, islice(self._left, PART)))
@@ -100,14 +101,21 @@ class LostHistories:
             self._left = None
         with suppress(TimeoutError):  # the engine is away, and the host says that of it
             async with asyncio.timeout(TELL_S):
-                await asyncio.gather(*map(self._ask, part))
+                await asyncio.gather(*map(self._ask, [*answered, *part]))
 
-    async def _drop_over(self) -> None:
-        """Of those that do not wait any more, whoever goes on with them says what is the matter."""
+    async def _answered(self) -> list[StoredRun]:
+        """The lost ones that somebody has decided about since, which nobody goes on with yet.
+
+        None of them is among those that wait. One that has ended is not lost any more.
+        """
+        answered = []
         for run_id in self.texts():
             run = await self._reading.listed(run_id)
-            if run is None or run.status != "waiting":
+            if run is None or run.status in ENDED:
                 del self._lost[run_id]
+            elif run.status != "waiting":
+                answered.append(run)
+        return answered
 
     async def _ask(self, run: StoredRun) -> None:
         """Ask for a run. What else goes wrong is the engine's, and is another matter."""
