@@ -323,6 +323,11 @@ def test_what_is_sealed_is_read_by_the_journal_of_its_agent(
     call("decide", "secret", "--confirm", "--unseen", "--app", "sealing", "--store", "app:sealing")
     call("cancel", "secret", "--store", "app:sealing")
     assert Runs(sealed, clerk(None).spec).at("secret").outcome is not None
+    unread = document("verify", "secret")
+    assert [(run["whole"], run["sealed"]) for run in unread["runs"]] == [(True, True)]
+    assert "1 are sealed, and only whether entries are missing" in call("verify", "secret").stderr
+    (read,) = document("verify", "secret", "--store", "app:sealing:agent")["runs"]
+    assert (read["whole"], read["sealed"]) == (True, False)
 
 
 def test_an_audit_is_not_broken_from_outside(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -26,7 +27,7 @@ from detent.adapters.cli.runs.stores import every_run, run_named
 from detent.adapters.drivers.history import Runs
 from detent.adapters.journals.audited import verify_audit
 from detent.adapters.journals.sqlite import SQLiteJournal
-from detent.adapters.stories.story import story_of
+from detent.adapters.stories.story import SEALED, story_of
 from detent.core.errors import DetentError
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State
@@ -92,8 +93,8 @@ def verify(
     With --app each is replayed as well, and held against its chain where the journal is audited.
     One may be whole, and the agent have changed since, so that it cannot be followed. Of runs that
     are named the head is said, which --expect-head takes later, of the same journal: with --app
-    that of the agent, else the store as it is. The exit code is 1 where one is not as it should
-    be, or cannot be followed.
+    that of the agent, else the store as it is. What is sealed is read with --app, or --store app:….
+    The exit code is 1 where one is not as it should be, or cannot be followed.
     """
     if expect_head is not None and len(run_ids) != 1:
         raise click.UsageError("--expect-head is the head of one run: name that")
@@ -115,6 +116,8 @@ def verify(
     say(f"runs read: {len(checks)}, of them damaged: {damaged}")
     if left := len(bad) - damaged:
         say(f"{left} are whole, and cannot be followed by the agents at --app, which have changed")
+    if sealed := sum(one.is_sealed for one in checks):
+        say(f"{sealed} are sealed, and only whether entries are missing was looked at: {SEALED}")
     if bad:
         raise click.exceptions.Exit(FAILED)
 
@@ -126,12 +129,14 @@ class Check:
     Attributes:
         problem: why it is not as it should be; None where it is.
         is_whole: whether what is stored is whole: a release may not be able to follow it.
+        is_sealed: whether it could not be read, so that what is in the entries was not looked at.
         head: of its journal, as `verify_audit` says; None where it cannot be said.
     """
 
     run_id: str
     problem: str | None
     is_whole: bool
+    is_sealed: bool = False
     head: str | None = None
 
     def to_dict(self) -> dict[str, str | bool | None]:
@@ -140,6 +145,7 @@ class Check:
             "run_id": self.run_id,
             "whole": self.is_whole,
             "problem": self.problem,
+            "sealed": self.is_sealed,
             "head": self.head,
         }
 
@@ -149,6 +155,7 @@ def _check(store: Journal, app: str | None, run_id: str, expect_head: str | None
     if problem is not None:
         return Check(run_id, problem, is_whole=False)
     journal, problems, changed = store, list[str](), None
+    is_sealed = app is None and _is_sealed(store, run_id)
     if app is not None:
         story = story_of(run_id, store.read(run_id))
         agent = agent_for(app, "" if story is None else story.agent, store, "replay")
@@ -161,7 +168,12 @@ def _check(store: Journal, app: str | None, run_id: str, expect_head: str | None
     except JournalDamagedError as error:
         problems.append(str(error))
     is_whole = all(one == changed for one in problems)
-    return Check(run_id, "; ".join(dict.fromkeys(problems)) or None, is_whole, head)
+    return Check(run_id, "; ".join(dict.fromkeys(problems)) or None, is_whole, is_sealed, head)
+
+
+def _is_sealed(store: Journal, run_id: str) -> bool:
+    story = story_of(run_id, islice(store.read(run_id), 1))
+    return story is not None and SEALED in story.notes
 
 
 def _damage(store: Journal, run_id: str) -> str | None:
