@@ -151,8 +151,11 @@ def test_what_fails_has_a_code_and_says_how_to_go_on(folder: Path, model: Model)
     assert failed.exit_code == 1
     words = shlex.split(next(line for line in failed.output.splitlines() if "--thread" in line))
 
-    again = CliRunner().invoke(main, words[words.index("chat") :], input="And?\n\n")
+    again = CliRunner().invoke(main, words[words.index("chat") :], input="\n")
     assert (again.exit_code, "You asked about tea." in again.output) == (0, True), again.output
+    assert "you: And?" in again.output  # the question without an answer, and nobody types it again
+    runs = SQLiteJournal(folder / "state" / "runs.db").runs()
+    assert [run.status for run in runs] == ["done", "done"]
 
 
 def test_a_conversation_that_goes_on_elsewhere_is_waited_for() -> None:

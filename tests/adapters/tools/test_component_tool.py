@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from detent import Agent, ScriptedChatGenerator
 from detent.adapters.tools.component_tool import ComponentTool, component
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.state import State
@@ -44,6 +45,12 @@ def test_a_component_is_described_by_its_class() -> None:
     }
     assert made.function(url="x") == {"page": "to x"}
     assert isinstance(made, Tool)
+
+
+def test_of_an_agent_an_agent_tool_is_made() -> None:
+    """Its own signature is no tool's."""
+    with pytest.raises(ToolDefinitionError, match=r"AgentTool\(agent, name=…"):
+        ComponentTool(Agent(chat_generator=ScriptedChatGenerator("x")), "inner")
 
 
 def test_any_object_with_a_run_method_will_do() -> None:

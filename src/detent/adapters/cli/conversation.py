@@ -23,6 +23,7 @@ from detent.adapters.cli.folder_agent import own_runs
 from detent.adapters.cli.runs.stores import LAST, NAMED, every_run
 from detent.adapters.cli.settings import Settings, kept_settings
 from detent.adapters.cli.show import Show, outcome, put, sources_of
+from detent.adapters.stories.story import story_of
 from detent.core.chat.messages import ChatRole
 from detent.core.values.checks import meant
 from detent.ports.confirmation import HITLBreakpointException
@@ -60,6 +61,9 @@ class Conversation:
         """Answer line after line, until one is empty; what was not finished comes first."""
         if (unfinished := self._unfinished()) is not None:
             put(self.console, f"Going on with {unfinished}, which was not finished.", "bold")
+            story = story_of(unfinished, self.agent.assembly.required_journal.read(unfinished))
+            for text in () if story is None else story.asked:
+                put(self.console, f"you: {text}")
             self._answer(lambda show: self.agent.resume(unfinished, show))
         while line := read():
             if line.startswith("/"):
@@ -106,8 +110,9 @@ class Conversation:
         return found[0].run_id if found else None
 
     def _unfinished(self) -> str | None:
+        """The latest question that has no answer; the model is asked again where it gave none."""
         found = self._runs()
-        is_open = bool(found) and found[0].status in {"running", "waiting"}
+        is_open = bool(found) and found[0].status in {"running", "waiting", "failed"}
         return found[0].run_id if is_open else None
 
     def _runs(self) -> Any:

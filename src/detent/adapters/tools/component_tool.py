@@ -46,7 +46,8 @@ class ComponentTool(Tool):
     parameters mean is taken from the docstring of `run`. The options are those of `Tool`.
 
     Raises:
-        ToolDefinitionError: the object has no `run`, or its parameters cannot be described.
+        ToolDefinitionError: the object has no `run`, or its parameters cannot be described; or it
+            is an agent, of which `AgentTool` makes a tool.
     """
 
     __slots__ = ()
@@ -59,6 +60,11 @@ class ComponentTool(Tool):
         parameters: Mapping[str, Any] | None = None,
         **wires: Unpack[Wires],
     ) -> None:
+        if is_agent(component):
+            raise ToolDefinitionError(
+                f"{component!r:.80} is an agent: make a tool of it by AgentTool(agent, name=…, "
+                "description=…)"
+            )
         kind = type(component)
         run: ToolFunction | None = getattr(component, "run", None)
         if isinstance(component, type) or not callable(run):
@@ -76,6 +82,11 @@ class ComponentTool(Tool):
         """That of the component, if it has one. An agent calls it once, before its first run."""
         warm_up = getattr(getattr(self.function, "__self__", None), "warm_up", None)
         return warm_up() if callable(warm_up) else None
+
+
+def is_agent(value: object) -> bool:
+    """Whether something is an agent, as far as its members say so: those stand on tools."""
+    return hasattr(value, "run") and hasattr(value, "chat_generator")
 
 
 def _snake_case(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
+from detent.adapters.tools.component_tool import is_agent
 from detent.core.state.state import BaseState
 from detent.core.tools.tool import Tool, by_name
 
@@ -100,7 +101,7 @@ def _advice(value: Any) -> str:
         return "; put it into a list: tools=[…]"
     if isinstance(value, type):
         return f"; give an instance of the class: {name}(…)"
-    if hasattr(value, "run") and hasattr(value, "chat_generator"):
+    if is_agent(value):
         return "; make a tool of the agent: AgentTool(agent, name=…, description=…)"
     if hasattr(value, "run"):
         return "; make a tool of it: ComponentTool(…)"

@@ -7,10 +7,12 @@ import types
 from pathlib import Path
 
 import pytest
+from click import UsageError
 from click.testing import CliRunner
 
-from detent import SQLiteJournal
+from detent import Agent, ScriptedChatGenerator, SQLiteJournal
 from detent.adapters.cli.main import main
+from detent.adapters.cli.runs.apps import agent_for
 from tests.adapters.cli.runs.clerks import PAY, app, begin, call, clerk, said
 
 
@@ -97,3 +99,18 @@ def test_a_host_where_a_store_is_needed_is_told_as_such(path: str, command: str)
     output = call(command, "order-1", "--host", "http://127.0.0.1:9", code=2).output
     assert "--host: this works on a store, and not over a host" in output
     assert "detent runs watch RUN --host URL" in output
+
+
+def test_agents_are_called_by_the_names_of_a_mapping(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `detent serve` calls them, by which their runs were begun."""
+    journal = SQLiteJournal(path)
+    nameless = Agent(chat_generator=ScriptedChatGenerator())
+    module = types.ModuleType("two")
+    vars(module)["agents"] = {"clerk": nameless, "other": nameless}
+    vars(module)["others"] = {"one": nameless, "other": nameless}
+    monkeypatch.setitem(sys.modules, "two", module)
+    assert agent_for("two", "clerk", journal, "resume").assembly.name == ""
+    with pytest.raises(UsageError, match="has 'one', 'other': give each agent a name=, or"):
+        agent_for("two:others", "clerk", journal, "resume")

@@ -190,12 +190,15 @@ def agent_for(app: str | None, name: str, store: Journal, what: str) -> Agent[An
             "an agent, of several, or of a function that makes them; a run of detent run goes on "
             "by detent run --resume, one of detent chat by detent chat --thread"
         )
-    agents = agents_at(app)
-    named = [agent for agent in agents if agent.assembly.name == name]
+    agents = _named_agents(app)
+    named = [pair for pair in agents if name in {pair[0], pair[1].assembly.name}]
     if len(named or agents) > 1:
-        has = ", ".join(repr(agent.assembly.name) for agent in agents)
-        raise click.UsageError(f"the run is of agent {name!r}, and {app} has {has}")
-    (agent,) = named or agents
+        has = ", ".join(repr(own) for own, _ in agents)
+        raise click.UsageError(
+            f"the run is of agent {name!r}, and {app} has {has}: give each agent a name=, or name "
+            "a mapping by the names that runs are started with"
+        )
+    ((_, agent),) = named or agents
     if agent.assembly.journal is not None:
         return agent
     bound = copy(agent)

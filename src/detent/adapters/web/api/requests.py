@@ -144,7 +144,8 @@ def members_of(request: Request, optional: Sequence[str] = (), **kinds: type) ->
     """What a request says by these names, each of its type, and nothing else."""
     content: dict[str, Any] = request.state.said
     if more := sorted(content.keys() - kinds.keys()):
-        raise ApiError(422, "invalid", f"expected {', '.join(kinds)}; got {more[0]!r} as well")
+        text = f"expected {', '.join(kinds)}; got {more[0]!r} as well{meant(more[0], kinds)}"
+        raise ApiError(422, "invalid", text)
     for name, kind in kinds.items():
         is_left_out = name in optional and content.get(name) is None
         if not (is_left_out or isinstance(content.get(name), kind)):
