@@ -217,6 +217,8 @@ def test_a_listing_in_a_directory_that_is_none_is_damage(listing: str, tmp_path:
         RunQuery(limit=5),
         RunQuery("waiting", limit=5),
         RunQuery(agent="a1", limit=5),
+        RunQuery(agent="", limit=5),
+        RunQuery("waiting", agent="", limit=5),
         RunQuery(thread_id="t1", limit=5),
         RunQuery("waiting", before=(40.0, "x"), limit=5),
         RunQuery(label="l1", limit=5),
@@ -231,7 +233,8 @@ def test_a_page_takes_as_long_with_many_runs_as_with_few(query: RunQuery, tmp_pa
     for last in (50, 500):
         for number in range(len(journal.runs()), last):
             labels = (f"l{number % 3}", "web")
-            listing = Listing(f"a{number % 3}", f"t{number % 3}", labels=labels)
+            agent = f"a{number % 3}" if number >= 15 else ""
+            listing = Listing(agent, f"t{number % 3}", labels=labels)
             status = ("waiting", "running", "done")[number % 3]
             journal.append(f"{number}", [Entry(0, float(number), "Started", status, {}, listing)])
         ticks: list[int] = []
