@@ -84,10 +84,12 @@ class WaitingQuestions:
         count: how many calls wait for a decision.
         oldest_at: when the run was last written to that has waited longest, in seconds since 1970:
             the `asked_at` of its questions. None where nothing waits.
+        at: when the store was asked, in seconds since 1970; None where nobody has noted it.
     """
 
     count: int = 0
     oldest_at: float | None = None
+    at: float | None = field(default=None, eq=False)
 
     def waited_s(self, now: float) -> float:
         """For how many seconds the oldest has waited; 0 where nothing waits."""

@@ -43,7 +43,7 @@ from detent.ports.results import AgentResult
 T = TypeVar("T")
 
 PAGE = 100
-"""How many runs each page has of those that are read one by one: what is long ago is not as it was."""
+"""How many runs each page has of those that are read one by one."""
 
 
 async def asked(call: Callable[[], T]) -> T:

@@ -174,7 +174,7 @@ class StoredHost(ABC):
         self._reading = evolve(self._reading, outdated=anew.tell, current=anew.drop)
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
-        self._questions = QuestionLooks(self._reading.questions)
+        self._questions = QuestionLooks(self._reading.questions, self._clock)
         self._is_open = True
         self._end_measuring()
         self._end_measuring = measured(self._telemetries(), self._figures)
@@ -237,7 +237,11 @@ class StoredHost(ABC):
         """How it is."""
 
     async def questions(self) -> WaitingQuestions | None:
-        """How many questions wait in the store; None where it does not say so within seconds."""
+        """How many questions wait in the store.
+
+        Where it takes longer than two seconds to say so, what it said last, no more than ten
+        minutes ago: `at` is when. None where that is not known, or the store is away.
+        """
         return await self._questions.now_async()
 
     async def start(
