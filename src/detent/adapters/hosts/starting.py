@@ -223,3 +223,9 @@ def other_agent(run: StoredRun, known: Iterable[str]) -> HostRefusal:
 def unknown_run(run_id: str) -> HostRefusal:
     """There is no such run."""
     return HostRefusal("unknown_run", f"this host has no run {run_id!r}")
+
+
+def too_many_write(run_id: str) -> HostRefusal:
+    """Others were faster at each try."""
+    text = f"others write to run {run_id!r} all the time, and this is not written: try again later"
+    return HostRefusal("full", text)

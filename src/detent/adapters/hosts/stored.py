@@ -24,7 +24,14 @@ from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.hosts.registry import NAMELESS, alias_in, hosted_agents, with_nameless
 from detent.adapters.hosts.releases.asking import AskingAnew
-from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
+from detent.adapters.hosts.starting import (
+    Drives,
+    NewRun,
+    Starting,
+    other_agent,
+    too_many_write,
+    unknown_run,
+)
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.telemetry.flushing import flush
@@ -46,7 +53,7 @@ from detent.ports.hosting import (
     Sent,
     Watched,
 )
-from detent.ports.journal import Journal, JournalUnavailableError
+from detent.ports.journal import Journal, JournalConflictError, JournalUnavailableError
 from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun, WaitingQuestions
 from detent.ports.names import new_name_fault
 from detent.ports.pending import OutdatedQuestionError
@@ -281,7 +288,10 @@ class StoredHost(ABC):
         came: Accepted | HostRefusal = NOT_HEARD
         if run.status not in ENDED or not isinstance(said, MessageReceived):
             legs = self._legs[run.agent]
-            came = await self._say(run, said, People(legs.assembly, legs.require_own))
+            try:
+                came = await self._say(run, said, People(legs.assembly, legs.require_own))
+            except JournalConflictError:  # again and again, for seconds
+                return too_many_write(run_id)
         if isinstance(came, HostRefusal) and came.why == "outdated":
             await asked(partial(self._read_again, run_id))
         is_late = isinstance(came, HostRefusal) and came.why == "ended"
