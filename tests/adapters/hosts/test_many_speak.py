@@ -32,7 +32,7 @@ def pay(to: str) -> str:
 
 
 class Contested(MemoryJournal):
-    """Lets others be faster so often, and counts how often they were. Two who write do so at once."""
+    """Lets others be faster so often, and counts how often they were. Two may write at once."""
 
     def __init__(self, lost: int = 0) -> None:
         super().__init__()
@@ -45,9 +45,10 @@ class Contested(MemoryJournal):
         if entries[0].kind == HEARD:
             with suppress(BrokenBarrierError):
                 self.both.wait(0.5)
-        try:
-            if entries[0].kind == HEARD and self.conflicts < self.lost:
+            if self.conflicts < self.lost:
+                self.conflicts += 1
                 raise JournalConflictError(run_id, entries[0].position, entries[0].position + 1)
+        try:
             super().append(run_id, entries, checkpoint)
         except JournalConflictError:
             self.conflicts += 1

@@ -278,13 +278,9 @@ class StoredHost(ABC):
             return unknown_run(run_id)
         if run.agent not in self._legs:
             return other_agent(run, self._legs)
-        if isinstance(said, ChatMessage):
-            try:
-                said = MessageReceived(said)
-            except ValueError as error:
-                return HostRefusal("invalid", str(error))
-        if isinstance(said, MessageReceived) and says_nothing(said.message):
-            return HostRefusal("invalid", "the message is an empty text; say something")
+        said = _spoken(said)
+        if isinstance(said, HostRefusal):
+            return said
         came: Accepted | HostRefusal = NOT_HEARD
         if run.status not in ENDED or not isinstance(said, MessageReceived):
             legs = self._legs[run.agent]
@@ -358,6 +354,17 @@ class StoredHost(ABC):
     async def agents(self) -> Sequence[HostedAgent]:
         """As the port says."""
         return await asked(partial(hosted_agents, self._agents))
+
+
+def _spoken(said: Spoken | ChatMessage) -> Spoken | HostRefusal:
+    """What is said to a run itself, a message as it is heard there."""
+    try:
+        heard = MessageReceived(said) if isinstance(said, ChatMessage) else said
+    except ValueError as error:
+        return HostRefusal("invalid", str(error))
+    if isinstance(heard, MessageReceived) and says_nothing(heard.message):
+        return HostRefusal("invalid", "the message is an empty text; say something")
+    return heard
 
 
 @asynccontextmanager
