@@ -115,7 +115,7 @@ class Starting:
             except RunBusyError:
                 await asyncio.sleep(BUSY_S)
             except ThreadNotEndedError as error:
-                return HostRefusal("thread_busy", str(error))
+                return thread_busy(error.last)
             except StoredDataError as error:
                 return HostRefusal("unreadable", str(error))
             except (StateError, UnstorableError, TypeError, ValueError) as error:
@@ -187,7 +187,10 @@ class Starting:
         behind = NewRun(new, message, after=AgentResult(run), started_by=by)
         begun = await self.start(behind)
         if isinstance(begun, Accepted) and not begun.is_new:
-            text = f"the conversation of run {run_id!r} goes on already, in run {new.run_id!r}"
+            text = (
+                f"somebody else has just gone on behind run {run_id!r}, and this was not said: the "
+                f"conversation is in run {new.run_id!r} by now; read that, and say it there"
+            )
             return HostRefusal("thread_busy", text)
         return begun
 
@@ -223,6 +226,18 @@ def other_agent(run: StoredRun, known: Iterable[str]) -> HostRefusal:
 def unknown_run(run_id: str) -> HostRefusal:
     """There is no such run."""
     return HostRefusal("unknown_run", f"this host has no run {run_id!r}")
+
+
+def thread_busy(last: StoredRun) -> HostRefusal:
+    """A thread has one run at a time, and is asked for another one."""
+    asked = ", ".join(map(repr, dict.fromkeys(last.pending)))
+    first = f"decide about its calls of {asked}" if asked else "wait for its end"
+    text = (
+        f"thread {last.thread_id!r} has one run at a time, and run {last.run_id!r} is "
+        f"{last.status}: nothing was begun; {first}, say it to that run, or cancel it, and begin "
+        "the next one once it has ended"
+    )
+    return HostRefusal("thread_busy", text)
 
 
 def too_many_write(run_id: str) -> HostRefusal:

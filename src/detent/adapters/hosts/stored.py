@@ -278,21 +278,21 @@ class StoredHost(ABC):
             return unknown_run(run_id)
         if run.agent not in self._legs:
             return other_agent(run, self._legs)
-        said = _spoken(said)
-        if isinstance(said, HostRefusal):
-            return said
+        heard = _spoken(said)
+        if isinstance(heard, HostRefusal):
+            return heard
         came: Accepted | HostRefusal = NOT_HEARD
-        if run.status not in ENDED or not isinstance(said, MessageReceived):
+        if run.status not in ENDED or not isinstance(heard, MessageReceived):
             legs = self._legs[run.agent]
             try:
-                came = await self._say(run, said, People(legs.assembly, legs.require_own))
+                came = await self._say(run, heard, People(legs.assembly, legs.require_own))
             except JournalConflictError:  # again and again, for seconds
                 return too_many_write(run_id)
         if isinstance(came, HostRefusal) and came.why == "outdated":
             await asked(partial(self._read_again, run_id))
         is_late = isinstance(came, HostRefusal) and came.why == "ended"
-        if is_late and isinstance(said, MessageReceived):
-            return await self._starting.say(run_id, said, self._chance.new_id())
+        if is_late and isinstance(heard, MessageReceived):
+            return await self._starting.say(run_id, heard, self._chance.new_id())
         return came
 
     async def _say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
