@@ -57,7 +57,14 @@ def test_an_index_gives_what_a_look_at_all_runs_gives() -> None:
     assert index._orders == {}
 
 
-@pytest.mark.parametrize("before", ["r", (1.0,), ("r", 1.0), (1, 2)])
+@pytest.mark.parametrize(
+    "before",
+    [
+        *("r", (1.0,), ("r", 1.0), (1, 2)),
+        *((float("nan"), "r"), (10**400, "r"), (1.0, "\ud800"), (1.0, "\0")),
+    ],
+    ids=repr,
+)
 def test_what_is_no_place_in_a_list_is_refused(before: object) -> None:
     """A page begins behind a run, or behind its cursor, which JSON makes a list of."""
     with pytest.raises(ValueError, match="before is a run of a list or its cursor"):
@@ -70,6 +77,8 @@ def test_a_page_has_at_least_one_run() -> None:
     """A limit of none is a mistake."""
     with pytest.raises(ValueError, match="at least 1, got 0"):
         RunQuery(limit=0)
+    with pytest.raises(ValueError, match="at most 9223372036854775807, got 1e"):
+        RunQuery(limit=10**20)
 
 
 @pytest.fixture
