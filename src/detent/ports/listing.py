@@ -108,12 +108,17 @@ class WaitingQuestions:
 def _cursor(before: StoredRun | Iterable[object] | None) -> Cursor | None:
     if before is None or isinstance(before, StoredRun):
         return None if before is None else before.cursor
-    match place := tuple(before):
-        case (int() | float() as at, str(run_id)) if is_storable(run_id):
-            with suppress(OverflowError):
-                if not isnan(time := float(at)):
-                    return time, run_id
-    raise ValueError(f"before is a run of a list or its cursor, got {place!r:.80}")
+    match tuple(before):
+        case (int() | float() as at, str(run_id)) if is_storable(run_id) and _is_time(at):
+            return float(at), run_id
+        case other:
+            raise ValueError(f"before is a run of a list or its cursor, got {other!r:.80}")
+
+
+def _is_time(at: float) -> bool:
+    with suppress(OverflowError):
+        return not isnan(at)
+    return False
 
 
 LIMIT_MAX = 2**63 - 1
