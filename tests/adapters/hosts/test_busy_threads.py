@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from detent import ChatMessage, MemoryJournal
 from detent.hosts import Accepted, HostRefusal, LocalHost
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 from detent.testing import host_agents
+
+
+class LateJournal(MemoryJournal):
+    """A run that another process has just begun is not there yet when it is first looked for."""
+
+    is_late = False
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """As the port says."""
+        is_late, self.is_late = self.is_late and query.run_id is not None, False
+        return [] if is_late else super().runs(query)
 
 
 def texts() -> list[str]:
@@ -41,3 +54,19 @@ def test_who_asks_for_a_second_run_is_told_what_the_first_one_waits_for_and_what
     for words in ("somebody else", "'over'", "was not said", "say it there"):
         assert words in behind
     assert "agent." not in waits + behind
+
+
+def test_a_run_that_another_process_is_just_beginning_does_not_hold_itself_up() -> None:
+    """Whoever asks for it in its thread as well is told that it is there."""
+
+    async def visit() -> list[Accepted | HostRefusal]:
+        journal = LateJournal()
+        async with LocalHost(host_agents(), journal, look_s=60.0) as host:
+            first = await host.start("clerk", "pay", run_id="r", thread_id="shop")
+            async for _ in host.watch("r"):
+                if await host.pending():
+                    break
+            journal.is_late = True
+            return [first, await host.start("clerk", "pay", run_id="r", thread_id="shop")]
+
+    assert asyncio.run(visit()) == [Accepted("r", is_new=True), Accepted("r")]

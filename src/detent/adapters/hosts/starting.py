@@ -107,21 +107,28 @@ class Starting:
                 return _same(found, listed)
             if (refusal := self._drives.refusal()) is not None:
                 return refusal
-            try:
-                await self._drives.begin(listed, partial(self._begun, new))
-                return Accepted(listed.run_id, is_new=True)
-            except RunExistsError:
-                continue
-            except RunBusyError:
-                await asyncio.sleep(BUSY_S)
-            except ThreadNotEndedError as error:
-                return thread_busy(error.last)
-            except StoredDataError as error:
-                return HostRefusal("unreadable", str(error))
-            except (StateError, UnstorableError, TypeError, ValueError) as error:
-                return HostRefusal("invalid", str(error))
+            if (begun := await self._tried(new)) is not None:
+                return begun
         text = f"another process has been about to begin run {listed.run_id!r} for long: try again"
         return HostRefusal("full", text)
+
+    async def _tried(self, new: NewRun) -> Accepted | HostRefusal | None:
+        """Begin it, or say why not; None where somebody else is just doing so, or has."""
+        run_id = new.listed.run_id
+        try:
+            await self._drives.begin(new.listed, partial(self._begun, new))
+        except RunExistsError:
+            return None
+        except RunBusyError:
+            await asyncio.sleep(BUSY_S)
+            return None
+        except ThreadNotEndedError as error:
+            return None if error.run_id == run_id else thread_busy(error.last)
+        except StoredDataError as error:
+            return HostRefusal("unreadable", str(error))
+        except (StateError, UnstorableError, TypeError, ValueError) as error:
+            return HostRefusal("invalid", str(error))
+        return Accepted(run_id, is_new=True)
 
     async def _begun(self, new: NewRun) -> AnyHandle:
         listed = new.listed
