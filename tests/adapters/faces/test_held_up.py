@@ -22,7 +22,7 @@ from tests.adapters.faces.peers import PAY, PEOPLE, clerk, peer
 from tests.adapters.mcp.test_server import Human, text
 from tests.adapters.mcp.test_server import said as form
 
-TODO = "somebody must take the run over first"
+REMARK = "somebody must take the run over first"
 
 
 class HeldUpHost(LocalHost):
@@ -30,7 +30,7 @@ class HeldUpHost(LocalHost):
 
     async def send(self, run_id: str, said: Sent) -> Accepted:
         """As the port says."""
-        return Accepted(run_id, text=TODO)
+        return Accepted(run_id, text=REMARK)
 
 
 @asynccontextmanager
@@ -50,7 +50,7 @@ def test_over_ag_ui_an_answer_ends_with_what_must_be_done() -> None:
             return await agui.ask(client, "r2", resume=[agui.resolved(asked.id, approved=True)])
 
     *_, last = asyncio.run(visit())
-    assert (last.type.value, last.code, last.message) == ("RUN_ERROR", HELD_UP, TODO)
+    assert (last.type.value, last.code, last.message) == ("RUN_ERROR", HELD_UP, REMARK)
 
 
 def test_over_a2a_a_task_says_what_must_be_done() -> None:
@@ -68,7 +68,7 @@ def test_over_a2a_a_task_says_what_must_be_done() -> None:
     for streams in (True, False):
         for status in asyncio.run(visit(streams=streams)):
             assert status.state == TaskState.TASK_STATE_INPUT_REQUIRED
-            assert TODO in [part.text for part in status.message.parts]
+            assert REMARK in [part.text for part in status.message.parts]
 
 
 def test_over_acp_a_turn_ends_with_what_must_be_done() -> None:
@@ -79,7 +79,7 @@ def test_over_acp_a_turn_ends_with_what_must_be_done() -> None:
         async with held_up() as host, editing(host, editor) as client:
             return await say(client, (await client.new_session("/src")).session_id)
 
-    assert (asyncio.run(visit()), editor.text()) == ("end_turn", TODO)
+    assert (asyncio.run(visit()), editor.text()) == ("end_turn", REMARK)
 
 
 def test_over_mcp_a_call_ends_with_what_must_be_done() -> None:
@@ -96,5 +96,5 @@ def test_over_mcp_a_call_ends_with_what_must_be_done() -> None:
                 return [text(answered), text(cancelled)]
 
     answered, cancelled = asyncio.run(visit())
-    assert TODO in answered
-    assert TODO in cancelled
+    assert REMARK in answered
+    assert REMARK in cancelled

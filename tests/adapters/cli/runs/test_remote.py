@@ -16,7 +16,7 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.hosts import Accepted
 from detent.web import Tokens
 from tests.adapters.cli.runs.clerks import OWN, call, document
-from tests.adapters.faces.test_held_up import TODO, held_up
+from tests.adapters.faces.test_held_up import REMARK, held_up
 from tests.adapters.web.browsers import ANN, Site
 
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
@@ -143,10 +143,10 @@ def test_what_must_be_done_until_it_counts_is_said(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("DETENT_HOST", site.url)
         begin = site.host.start("clerk", "Pay!", run_id="one")
         asyncio.run_coroutine_threadsafe(begin, site.loop).result(30)
-        assert call("send", "one", "more").stderr == f"run one is told; {TODO}\n"
-        assert call("cancel", "one").stderr == f"run one is to be cancelled; {TODO}\n"
-        assert document("send", "one", "more") == {"run_id": "one", "text": TODO}
-        assert document("cancel", "one")["text"] == TODO
+        assert call("send", "one", "more").stderr == f"run one is told; {REMARK}\n"
+        assert call("cancel", "one").stderr == f"run one is to be cancelled; {REMARK}\n"
+        assert document("send", "one", "more") == {"run_id": "one", "text": REMARK}
+        assert document("cancel", "one")["text"] == REMARK
     finally:
         site.close()
 
