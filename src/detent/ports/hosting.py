@@ -44,11 +44,11 @@ HostWhy: TypeAlias = Why | HostOnly
 """Why a host does not do what it is asked.
 
 "unknown_agent", "unknown_run": it has none of this name. "other_agent": the run is of an agent that
-this host does not have, or not of the one that was named. "full": too many runs wait for a place.
-"shutting_down": it begins nothing more. "thread_busy": the last run of the thread has not ended.
-"not_ended", "ended": that can only be said of a run that has ended, or has not. "unreadable": what
-is stored of the run is damaged, or the agent has changed. "invalid": what was handed over fits no
-run of the agent. The others are those of a `Refusal` of a decision.
+this host does not have, or not of the one that was named. "full": too many runs wait for a place,
+or too many speak to one. "shutting_down": it begins nothing more. "thread_busy": the thread has a
+run that has not ended. "not_ended", "ended": that can only be said of a run that has ended, or has
+not. "unreadable": what is stored of the run is damaged, or the agent has changed. "invalid": what
+was handed over fits no run of the agent. The others are those of a `Refusal` of a decision.
 """
 
 

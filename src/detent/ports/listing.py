@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from math import isnan
 from typing import TypeAlias
 
 from attrs import field, frozen
@@ -84,10 +86,12 @@ class WaitingQuestions:
         count: how many calls wait for a decision.
         oldest_at: when the run was last written to that has waited longest, in seconds since 1970:
             the `asked_at` of its questions. None where nothing waits.
+        at: when the store was asked, in seconds since 1970; None where nobody has noted it.
     """
 
     count: int = 0
     oldest_at: float | None = None
+    at: float | None = field(default=None, eq=False)
 
     def waited_s(self, now: float) -> float:
         """For how many seconds the oldest has waited; 0 where nothing waits."""
@@ -105,12 +109,20 @@ def _cursor(before: StoredRun | Iterable[object] | None) -> Cursor | None:
     if before is None or isinstance(before, StoredRun):
         return None if before is None else before.cursor
     match tuple(before):
-        case (int() | float() as at, str(run_id)):
+        case (int() | float() as at, str(run_id)) if is_storable(run_id) and _is_time(at):
             return float(at), run_id
         case other:
             raise ValueError(f"before is a run of a list or its cursor, got {other!r:.80}")
 
 
+def _is_time(at: float) -> bool:
+    with suppress(OverflowError):
+        return not isnan(at)
+    return False
+
+
+LIMIT_MAX = 2**63 - 1
+"""What every store can count to."""
 ENDED = frozenset({"done", "failed", "cancelled"})
 """A run that has failed is over for its watchers, too: that it is ever resumed is not sure."""
 STATUSES = ("running", "waiting", "failed", "cancelled", "done", "damaged")
@@ -127,6 +139,8 @@ def _is_status(query: RunQuery, at: object, status: str | None) -> None:
 def _is_limit(query: RunQuery, at: object, limit: int | None) -> None:
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
+    if limit is not None and limit > LIMIT_MAX:
+        raise ValueError(f"limit must be at most {LIMIT_MAX}, got {limit:.3g}")
 
 
 @frozen
@@ -147,8 +161,8 @@ class RunQuery:
         label: one of the labels of what they have read.
 
     Raises:
-        ValueError: `status` is none of `STATUSES`, `limit` is below 1, or `before` is no place in
-            a list.
+        ValueError: `status` is none of `STATUSES`, `limit` is below 1 or above 2**63 - 1, or
+            `before` is no place in a list.
     """
 
     status: str | None = field(default=None, validator=_is_status)

@@ -202,6 +202,36 @@ def test_tab_completes_commands_options_and_names(folder: Path, words: str, foun
     assert f"plain,{found}" in result.output.splitlines()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "serve ap",
+        "acp ap",
+        "mcp ap",
+        "serve a --journal ",
+        "runs list --store ",
+        "runs pending --app ap",
+    ],
+)
+def test_tab_completes_files_where_a_module_or_a_store_may_be_one(words: str) -> None:
+    """The shell does, as it knows best how."""
+    place = str(len(words.split(" ")))
+    asked = {"_DETENT_COMPLETE": "bash_complete", "COMP_WORDS": f"detent {words}"}
+    result = CliRunner(env={**asked, "COMP_CWORD": place}).invoke(main, prog_name="detent")
+    assert result.output.splitlines() == [f"file,{words.rsplit(' ', maxsplit=1)[-1]}"]
+
+
+def test_a_server_that_is_none_is_named_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the option, or by the variable of the environment."""
+    words = ["chat", "--model", "openai:gpt-x"]
+    typed = CliRunner().invoke(main, [*words, "--base-url", "nowhere"])
+    monkeypatch.setenv("OPENAI_BASE_URL", "nowhere")
+    named = CliRunner().invoke(main, words)
+    for result, name in ((typed, "--base-url"), (named, "OPENAI_BASE_URL")):
+        assert f"Error: {name} must be a URL such as " in result.stderr
+        assert result.exit_code == 2
+
+
 def test_tab_completes_files_and_commands() -> None:
     """One after the other, as line editing asks for them."""
     complete = _completer(lambda: ["tea.md", "teapot.md", "milk.md"])

@@ -832,7 +832,7 @@ def test_a_run_to_go_on_with_is_named_by_its_beginning(
 def test_ctrl_c_ends_every_command_with_one_code(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also one that has nothing of its own to say then, and a prompt; Ctrl-D is an empty answer."""
+    """Also one that has nothing of its own to say then, and a prompt; there Ctrl-D is the same."""
 
     def stop(*words: object, **options: object) -> None:
         raise KeyboardInterrupt
@@ -841,9 +841,10 @@ def test_ctrl_c_ends_every_command_with_one_code(
     result = CliRunner().invoke(main, ["models"])
     assert (result.exit_code, result.output) == (130, "\nStopped.\n")
 
-    shown, code = at_terminal(["run"], folder, signal.SIGINT, b"question:")
-    assert code == 130
-    assert shown.endswith("Stopped.\r\n")
+    for key in (signal.SIGINT, b"\x04"):
+        shown, code = at_terminal(["run"], folder, key, b"question:")
+        assert code == 130
+        assert shown.endswith("\r\nStopped.\r\n")
 
 
 def test_ctrl_c_while_the_program_loads_is_no_traceback(folder: Path) -> None:

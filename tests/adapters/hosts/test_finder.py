@@ -10,7 +10,7 @@ from attrs import evolve
 
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import Steps
-from detent.adapters.hosts.finder import BUSY_S, PAGES, PART, WHOLE_S, Finder
+from detent.adapters.hosts.finder import BUSY_S, PAGES, PART, WHOLE_S, Finder, runs_of
 from detent.adapters.hosts.looks import Looks
 from detent.journals import Entry, JournalError, Listing, MemoryJournal, RunQuery, StoredRun
 from detent.ports.claims import Claim, RunBusyError
@@ -37,9 +37,11 @@ class Counted(MemoryJournal):
         return page
 
 
-def waits(journal: MemoryJournal, run_id: str, at: float, wake_at: float | None) -> None:
+def waits(
+    journal: MemoryJournal, run_id: str, at: float, wake_at: float | None, agent: str = "clerk"
+) -> None:
     """A run that waits."""
-    journal.append(run_id, [Entry(0, at, "Asked", "waiting", {}, Listing("clerk", "", wake_at))])
+    journal.append(run_id, [Entry(0, at, "Asked", "waiting", {}, Listing(agent, "", wake_at))])
 
 
 def filled() -> tuple[Counted, Finder, ManualClock]:
@@ -72,6 +74,39 @@ def test_all_that_wait_are_read_in_parts() -> None:
         clock.advance(SOON / 2)
         assert finder.next_at == NOW + SOON
         finder._whole_at -= WHOLE_S
+
+
+AGENTS = {"", "clerk", "absent"}
+
+
+def test_runs_of_other_agents_cost_nothing() -> None:
+    """However many of them wait before the only ones that are looked for."""
+    journal, clock = Counted(), ManualClock(NOW)
+    waits(journal, "nameless", 1.0, None, "")
+    waits(journal, "mine", 2.0, NOW + SOON)
+    for number in range(1000):
+        waits(journal, f"{number:06}", 3.0, None, "other")
+    finder = Finder(journal, Keeper(journal.claims, clock=clock), AGENTS, clock)
+    assert not finder.look(())
+    assert journal.count <= 2 * PAGES[0] + 2
+    assert finder.next_at == NOW + SOON
+
+
+def test_runs_of_agents_come_in_the_order_of_lists_wherever_a_page_ends() -> None:
+    """Of pages that are full of them, of some that are not, and of others' behind."""
+    journal = MemoryJournal()
+    names = [*["clerk", ""] * 40, *["other"] * 60, *["", "other", "clerk"] * 20, *["other"] * 9]
+    for number, agent in enumerate(names):
+        waits(journal, f"{number:03}", float(number // 2), None, agent)
+    query = RunQuery("waiting")
+    wanted = [run for run in journal.runs(query) if run.agent in AGENTS]
+    for pages in ((1, 1), (1, 3), (20, 7), (500, 500)):
+        assert list(runs_of(journal, AGENTS, query, pages)) == wanted
+        late = [run for run in wanted if run.at >= 30.0]
+        assert list(runs_of(journal, AGENTS, query, pages, 30.0)) == late
+    assert list(runs_of(journal, {"clerk"}, query, (2, 2))) == [
+        run for run in wanted if run.agent == "clerk"
+    ]
 
 
 def test_a_wait_that_ends_while_all_are_read_is_not_late() -> None:

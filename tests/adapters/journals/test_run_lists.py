@@ -57,7 +57,14 @@ def test_an_index_gives_what_a_look_at_all_runs_gives() -> None:
     assert index._orders == {}
 
 
-@pytest.mark.parametrize("before", ["r", (1.0,), ("r", 1.0), (1, 2)])
+@pytest.mark.parametrize(
+    "before",
+    [
+        *("r", (1.0,), ("r", 1.0), (1, 2)),
+        *((float("nan"), "r"), (10**400, "r"), (1.0, "\ud800"), (1.0, "\0")),
+    ],
+    ids=repr,
+)
 def test_what_is_no_place_in_a_list_is_refused(before: object) -> None:
     """A page begins behind a run, or behind its cursor, which JSON makes a list of."""
     with pytest.raises(ValueError, match="before is a run of a list or its cursor"):
@@ -70,6 +77,8 @@ def test_a_page_has_at_least_one_run() -> None:
     """A limit of none is a mistake."""
     with pytest.raises(ValueError, match="at least 1, got 0"):
         RunQuery(limit=0)
+    with pytest.raises(ValueError, match="at most 9223372036854775807, got 1e"):
+        RunQuery(limit=10**20)
 
 
 @pytest.fixture
@@ -217,6 +226,8 @@ def test_a_listing_in_a_directory_that_is_none_is_damage(listing: str, tmp_path:
         RunQuery(limit=5),
         RunQuery("waiting", limit=5),
         RunQuery(agent="a1", limit=5),
+        RunQuery(agent="", limit=5),
+        RunQuery("waiting", agent="", limit=5),
         RunQuery(thread_id="t1", limit=5),
         RunQuery("waiting", before=(40.0, "x"), limit=5),
         RunQuery(label="l1", limit=5),
@@ -231,7 +242,8 @@ def test_a_page_takes_as_long_with_many_runs_as_with_few(query: RunQuery, tmp_pa
     for last in (50, 500):
         for number in range(len(journal.runs()), last):
             labels = (f"l{number % 3}", "web")
-            listing = Listing(f"a{number % 3}", f"t{number % 3}", labels=labels)
+            agent = f"a{number % 3}" if number >= 15 else ""
+            listing = Listing(agent, f"t{number % 3}", labels=labels)
             status = ("waiting", "running", "done")[number % 3]
             journal.append(f"{number}", [Entry(0, float(number), "Started", status, {}, listing)])
         ticks: list[int] = []

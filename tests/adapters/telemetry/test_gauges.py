@@ -226,4 +226,42 @@ def test_a_store_that_is_away_tells_nothing_of_questions_and_holds_nobody(
     away, *found = asyncio.run(visit())
     assert {"detent.host.ready", "detent.host.running"} < away.keys()
     assert "detent.ask_human.oldest_wait" not in away
-    assert found == [None, None, {"count": 0, "oldest_at": None}]
+    assert found[:2] == [None, None]
+    assert found[2].pop("at") > 0
+    assert found[2] == {"count": 0, "oldest_at": None}
+
+
+def test_a_store_that_takes_long_tells_what_it_told_last_and_when(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each look goes on and is not in vain; what was long ago is told no more."""
+    monkeypatch.setattr(looks, "QUESTIONS_S", 0.05)
+    clock = LaterClock()
+    answers = Event()
+    answers.set()
+    found = iter([WaitingQuestions(1, 5.0), WaitingQuestions(2, 5.0), WaitingQuestions(3, 5.0)])
+
+    def look() -> WaitingQuestions:
+        answers.wait()
+        return next(found)
+
+    def ended() -> bool:
+        return questions._looking is not None and questions._looking.exception(10) is None
+
+    questions = looks.QuestionLooks(look, clock)
+    first = questions.now()
+    assert first == WaitingQuestions(1, 5.0)
+    assert first is not None
+    answers.clear()
+    assert questions.now() == first  # the second look is under way
+    old = asyncio.run(questions.now_async())
+    assert old is not None
+    assert (old, old.at) == (first, first.at)
+    answers.set()
+    assert ended()
+    answers.clear()
+    assert questions.now() == WaitingQuestions(2, 5.0)  # which nobody has waited for
+    clock.more_s = looks.QUESTIONS_MAX_S + 60.0
+    assert questions.now() is None
+    answers.set()
+    assert ended()

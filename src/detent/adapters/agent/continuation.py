@@ -102,7 +102,10 @@ NOT_ENDED = frozenset({"running", "waiting"})
 
 
 class ThreadNotEndedError(DetentError, ValueError):
-    """A conversation cannot go on: its run `run_id` has not ended. Nothing was written."""
+    """A conversation cannot go on: its run `run_id` has not ended. Nothing was written.
+
+    `last` is that run, as a list has it.
+    """
 
     def __init__(self, thread_id: str, last: StoredRun) -> None:
         asked = ", ".join(map(repr, dict.fromkeys(last.pending)))
@@ -112,7 +115,7 @@ class ThreadNotEndedError(DetentError, ValueError):
             f"{last.status}; {first}go on with it by agent.resume({last.run_id!r}) before the "
             "thread gets another run"
         )
-        self.run_id = last.run_id
+        self.run_id, self.last = last.run_id, last
 
 
 @frozen

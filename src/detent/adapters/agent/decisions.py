@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from time import sleep
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
+    from detent.adapters.drivers.loading import Loaded
     from detent.core.chat.messages import ChatMessage
     from detent.core.control.decisions import ToolExecutionDecision
     from detent.core.run.approval import Grant
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 TRIES = 20
 """So often decisions are written again, when other processes write to the same run."""
+PAUSE_S, PAUSE_MAX_S = 0.005, 0.5
+"""How long is waited at most before the second try, and before the later ones: some seconds in all.
+
+RULE: by chance. Those who have all lost to one another would lose again at once."""
 
 Change: TypeAlias = "Callable[[Run[Any]], tuple[Run[Any], Sequence[Event]]]"
 
@@ -184,37 +190,45 @@ class RunDecisions:
 
     def _written(self, run_id: str, change: Change) -> tuple[Run[Any], int]:
         """Read, change and append, again where somebody was faster; and where that is written."""
-        from detent.adapters.drivers.company.identity import require_there
-        from detent.adapters.drivers.recording import ForeignRecorder
-        from detent.ports.journal import JournalConflictError, JournalUnavailableError
+        from detent.ports.journal import JournalConflictError
 
         assembly = self._assembly
         spec, journal, known = assembly.current_spec, assembly.required_journal, assembly.known_runs
         load, nonce = known.loaded, None
-        for left in reversed(range(TRIES)):
-            at = load(journal, spec, run_id)
-            nonce = at.run.nonce if nonce is None else nonce
-            require_there(journal, run_id, nonce)
-            run, events = change(at.run)
-            recorder = ForeignRecorder(journal, spec, assembly.clock, at)
-            if events and load == known.loaded and recorder.is_full(run, len(events)):
-                # a checkpoint builds on the last one, which others may have written
-                load = known.loaded_anew
+        for count in range(TRIES):
+            with known.turn(run_id):
                 at = load(journal, spec, run_id)
-                require_there(journal, run_id, nonce)
-                run, events = change(at.run)
-                recorder = ForeignRecorder(journal, spec, assembly.clock, at)
-            load = known.loaded_anew  # if somebody was faster, or the store has another past
-            try:
-                if events:
-                    recorder([(event, run) for event in events])  # one mark, of the last, for all
-            except JournalConflictError:
-                if not left:
-                    raise
-            else:
-                # RULE: it is written. Where the store is away now, to raise would have it said
-                # twice; and a run of another nonce would not hear it
-                with suppress(JournalUnavailableError):
-                    require_there(journal, run_id, nonce)
-                return run, at.length
+                nonce = at.run.nonce if nonce is None else nonce
+                try:
+                    return self._appended(at, change, nonce, is_anew=load != known.loaded)
+                except JournalConflictError:
+                    if count + 1 == TRIES:
+                        raise
+            load = known.loaded_anew  # somebody was faster, or the store has another past
+            sleep(assembly.chance.number() * min(PAUSE_S * 2**count, PAUSE_MAX_S))
         raise AssertionError("the last try has returned or raised")
+
+    def _appended(
+        self, at: Loaded[Any], change: Change, nonce: str, *, is_anew: bool
+    ) -> tuple[Run[Any], int]:
+        """Change a run that was read, and append that, if it is still the one of this nonce."""
+        from detent.adapters.drivers.company.identity import require_there
+        from detent.adapters.drivers.recording import ForeignRecorder
+        from detent.ports.journal import JournalUnavailableError
+
+        assembly, run_id = self._assembly, at.run.id
+        spec, journal, known = assembly.current_spec, assembly.required_journal, assembly.known_runs
+        require_there(journal, run_id, nonce)
+        run, events = change(at.run)
+        recorder = ForeignRecorder(journal, spec, assembly.clock, at)
+        if events and not is_anew and recorder.is_full(run, len(events)):
+            # a checkpoint builds on the last one, which others may have written
+            now = known.loaded_anew(journal, spec, run_id)
+            return self._appended(now, change, nonce, is_anew=True)
+        if events:
+            recorder([(event, run) for event in events])  # one mark, of the last, for all
+        # RULE: it is written. Where the store is away now, to raise would have it said twice; and a
+        # run of another nonce would not hear it
+        with suppress(JournalUnavailableError):
+            require_there(journal, run_id, nonce)
+        return run, at.length

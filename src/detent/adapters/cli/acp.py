@@ -9,14 +9,14 @@ from importlib.util import find_spec
 import click
 
 from detent.adapters.cli.endings import CodedCommand
-from detent.adapters.cli.runs.apps import agents_by_name
+from detent.adapters.cli.runs.apps import agents_by_name, app_argument
 from detent.adapters.cli.serving import journal_of, journal_option
 from detent.adapters.hosts.local import LocalHost
 from detent.adapters.system.installation import install_command
 
 
 @click.command("acp", cls=CodedCommand)
-@click.argument("app", metavar="MODULE:NAME", envvar="DETENT_APP")
+@app_argument
 @journal_option
 @click.option("--agent", metavar="NAME", help="Which one, where MODULE:NAME has several.")
 def acp(app: str, journal: str | None, *, agent: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from detent.adapters.providers.http.endpoints import KEY_IN_CODE
+from detent.adapters.providers.http.endpoints import KEY_IN_CODE, URL_IN_CODE
 from detent.adapters.system.terminal import escape_control
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError
@@ -49,6 +49,7 @@ def ending(text: str, code: int = FAILED) -> click.ClickException:
 
     for words in KEY_IN_CODE:  # at a terminal nothing is passed: a variable has the key
         text = text.replace(words, "")
+    text = text.replace(URL_IN_CODE, "--base-url")
     return Ended(escape_control(text))
 
 

@@ -47,7 +47,10 @@ OTHER_FOLDER = "for another there is a conversation of its own, by another --thr
 
 
 class _QuotingGroup(click.Group):
-    """Commands whose errors quote what steers no terminal, and which Ctrl-C ends with one code."""
+    """Commands whose errors quote what steers no terminal, and which end with one code at Ctrl-C.
+
+    So they do at Ctrl-D where something is asked: nothing was answered.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -57,8 +60,8 @@ class _QuotingGroup(click.Group):
             error.message = escape_control(error.message)  # type: ignore[misc]  # click has no other way
             raise
         except (KeyboardInterrupt, click.Abort) as error:
-            if not isinstance(error.__context__ or error, KeyboardInterrupt):
-                raise  # an end of what is typed
+            if not isinstance(error.__context__ or error, KeyboardInterrupt | EOFError):
+                raise  # somebody has said no
             click.echo("\nStopped.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
 

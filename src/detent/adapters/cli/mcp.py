@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from detent.adapters.cli.endings import CodedCommand
-from detent.adapters.cli.runs.apps import agents_by_name
+from detent.adapters.cli.runs.apps import agents_by_name, app_argument
 from detent.adapters.cli.serving import journal_of, journal_option, listening
 from detent.adapters.hosts.local import LocalHost
 from detent.adapters.mcp.server import mcp_server, principal
@@ -19,7 +19,7 @@ PLACE = "127.0.0.1:8080"
 
 
 @click.command("mcp", cls=CodedCommand)
-@click.argument("app", metavar="MODULE:NAME", envvar="DETENT_APP")
+@app_argument
 @journal_option
 @click.option(
     "--http",

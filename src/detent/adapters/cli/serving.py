@@ -21,7 +21,7 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.endings import INTERRUPTED, CodedCommand
 from detent.adapters.cli.hosting import ENGINES, host_of
 from detent.adapters.cli.pages import WEB, PageOptions, Pages, page_options
-from detent.adapters.cli.runs.apps import agents_by_name
+from detent.adapters.cli.runs.apps import agents_by_name, app_argument, file_names
 from detent.adapters.cli.runs.stores import FORMS, store_at
 from detent.adapters.hosts.signals import serve_until_signal
 from detent.adapters.hosts.stored import StoredHost
@@ -39,6 +39,7 @@ journal_option = click.option(
     "--journal",
     metavar="URL",
     envvar="DETENT_STORE",
+    shell_complete=file_names,
     help=f"Where the runs are: {FORMS}. A file or folder is made if need be. [default: "
     "DETENT_STORE, or the journal that the agents have]",
 )
@@ -46,7 +47,7 @@ journal_option = click.option(
 
 
 @click.command(cls=CodedCommand)
-@click.argument("app", metavar="MODULE:NAME", envvar="DETENT_APP")
+@app_argument
 @journal_option
 @click.option(
     "--running",

@@ -40,6 +40,9 @@ from detent.ports.hosting import Host, HostRefusal
 if TYPE_CHECKING:
     from ag_ui.core import BaseEvent, ResumeEntry, RunAgentInput
 
+HELD_UP = "held_up"
+"""The code of an error where what the client has answered is kept, and nobody goes on by it yet."""
+
 
 def agui_app(
     host: Host,
@@ -130,8 +133,10 @@ class _Face:
         thread, text = client_request.thread, client_request.text
         if client_request.input.resume:
             answers = map(_entry, client_request.input.resume)
-            notes = await thread.decide(await thread.waiting(), answers)
-            return self._events_of(client_request, await _last(thread), None, notes)
+            answered = await thread.decide(await thread.waiting(), answers)
+            if answered.remarks:  # the run goes on for nobody until that is done
+                return _failed(client_request, HELD_UP, " ".join(answered.remarks))
+            return self._events_of(client_request, await _last(thread), None, answered.notes)
         if text is None:
             return self._events_of(client_request, await _last(thread), None)
         run_id = name_of("agui", thread.agent, str(thread.id), client_request.input.run_id)

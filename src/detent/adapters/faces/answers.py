@@ -7,14 +7,29 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES
+from detent.core.values.frozen import EMPTY
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
-from detent.ports.hosting import Host, HostRefusal
+from detent.ports.hosting import Accepted, Host, HostRefusal
 from detent.ports.pending import PendingCall
+
+
+@frozen
+class Answered:
+    """What has come of a client's answers.
+
+    Attributes:
+        notes: by digest, why one does not count.
+        remarks: what somebody must do first, until those count that are written down.
+    """
+
+    notes: Mapping[str, str] = EMPTY
+    remarks: tuple[str, ...] = ()
+
 
 DECIDED = frozenset({"repeated", "outdated", "ended"})
 """Why an answer does nothing where the question waits no more: nobody has to be told."""
@@ -26,12 +41,13 @@ async def decide(
     answers: Iterable[tuple[str, Mapping[str, Any]]],
     by: str | None,
     credential: str | None = None,
-) -> Mapping[str, str]:
-    """Tell the host each answer to what still waits; by digest, why one does not count.
+) -> Answered:
+    """Tell the host each answer to what still waits.
 
     One about anything else was given elsewhere before, or is made up: it does nothing.
     """
-    by_digest, notes = {call.digest: call for call in waiting}, dict[str, str]()
+    by_digest = {call.digest: call for call in waiting}
+    notes, remarks = dict[str, str](), dict[str, None]()
     for digest, payload in answers:
         call = by_digest.get(digest)
         if call is None:
@@ -42,9 +58,11 @@ async def decide(
             decision = ""
             if isinstance(answer, HostRefusal) and answer.why not in DECIDED:
                 decision = answer.text
+            elif isinstance(answer, Accepted) and answer.text:
+                remarks[answer.text] = None
         if decision:
             notes[digest] = f"This answer did not count: {decision}"
-    return notes
+    return Answered(notes, tuple(remarks))
 
 
 def decision_in(

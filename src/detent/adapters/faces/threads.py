@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from detent.adapters.faces.answers import decide
+from detent.adapters.faces.answers import Answered, decide
 from detent.adapters.web.people import Person
 from detent.core.chat.messages import ChatMessage
 from detent.core.run.events import CancelRequested
@@ -66,12 +66,11 @@ class Thread:
 
     async def decide(
         self, waiting: Iterable[PendingCall], answers: Iterable[tuple[str, Mapping[str, Any]]]
-    ) -> Mapping[str, str]:
-        """Tell the host what the person answers; by digest, why an answer does not count."""
+    ) -> Answered:
+        """Tell the host what the person answers."""
         by = self.person
         return await decide(self.host, waiting, answers, by.name, by.credential)
 
-    async def cancel(self, run_id: str) -> HostRefusal | None:
-        """End a run; why that does not go, or None."""
-        sent = await self.host.send(run_id, CancelRequested("its client wants it no more"))
-        return sent if isinstance(sent, HostRefusal) else None
+    async def cancel(self, run_id: str) -> Accepted | HostRefusal:
+        """End a run."""
+        return await self.host.send(run_id, CancelRequested("its client wants it no more"))

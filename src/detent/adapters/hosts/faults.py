@@ -23,6 +23,8 @@ PART = 20
 """How many of the runs that wait one look reads at most: each is made again of its entries."""
 AGAIN_S = 60.0
 """After how long those that could not be read are tried again."""
+NOTED_S = 180.0
+"""How long it counts that a run could not go on which somebody else has tried again."""
 STRANGE_S = 180.0
 """How long it counts that a run was called for which is not here: its host repeats each minute."""
 KEPT = 1000
@@ -31,11 +33,12 @@ KEPT = 1000
 
 @define
 class _Fault:
-    """Why a run could not go on here, how often, and until when it is left alone."""
+    """Why a run could not go on here, how often, since when, and until when it is left alone."""
 
     text: str
     times: int = 0
     until: float = 0.0
+    at: float = 0.0
 
 
 class Faults:
@@ -58,8 +61,13 @@ class Faults:
         return fault.until
 
     def note(self, run_id: str, text: str) -> None:
-        """A run could not go on, and somebody else has it tried again."""
-        self._faults.setdefault(run_id, _Fault(text)).text = text
+        """A run could not go on, and somebody else has it tried again, each half minute at least.
+
+        RULE: what does not come again is over: another worker has succeeded, or it was about a run
+        that has been deleted, and whose id another one has by now.
+        """
+        fault = self._faults.setdefault(run_id, _Fault(text))
+        fault.text, fault.at = text, self._clock.now()
 
     def succeed(self, run_id: str) -> None:
         """What was to be tried again here has succeeded. What is noted stays."""
@@ -77,6 +85,10 @@ class Faults:
 
     def texts(self) -> dict[str, str]:
         """By run, the name of an error."""
+        now, known = self._clock.now(), self._faults.copy()
+        for run_id, fault in known.items():
+            if not fault.times and abs(now - fault.at) > NOTED_S:
+                self.drop(run_id)
         return {run_id: fault.text for run_id, fault in self._faults.copy().items()}
 
 

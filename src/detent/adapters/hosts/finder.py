@@ -15,9 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from collections.abc import Set as AbstractSet
-from heapq import heappop, heappush
+from heapq import heappop, heappush, merge
 from itertools import chain, islice
 from typing import Protocol
+
+from attrs import evolve
 
 from detent.adapters.drivers.steps import Steps, at_once
 from detent.ports.claims import RunBusyError
@@ -35,6 +37,42 @@ SLACK_S = 15.0
 """By how much clocks of processes may differ."""
 WHOLE_S = 600.0
 """After how long all runs that wait are looked at, and not those alone that were written to."""
+
+
+def runs_of(
+    journal: Journal,
+    agents: Collection[str],
+    query: RunQuery,
+    pages: tuple[int, int],
+    since: float = float("-inf"),
+) -> Iterator[StoredRun]:
+    """The runs of some agents, the one last written to first, as far as they are as new; it blocks.
+
+    RULE: they cost no more where very many runs are of other agents. A page of all of them is one
+    question, however many agents there are, and serves as long as most of it is asked for; behind
+    one of which less is, each agent is asked for by itself.
+
+    Args:
+        journal: where they are.
+        agents: whose runs.
+        query: which of these; its limit counts for nothing.
+        pages: how many runs the first page has, and each one behind.
+        since: the oldest time, in seconds since 1970, of a run's last entry.
+    """
+    if len(agents) == 1:
+        query = evolve(query, agent=next(iter(agents)))
+    limit, later = pages
+    while True:
+        page = journal.runs(evolve(query, limit=limit))
+        own = [run for run in page if run.agent in agents]
+        yield from (run for run in own if run.at >= since)
+        if len(page) < limit or page[-1].at < since:
+            return
+        query, limit = evolve(query, before=page[-1]), later
+        if len(agents) > 1 and 2 * len(own) < len(page):
+            break
+    ways = [runs_of(journal, {agent}, query, pages, since) for agent in agents]
+    yield from merge(*ways, key=lambda run: run.cursor, reverse=True)
 
 
 class Claimed(Protocol):
@@ -91,15 +129,7 @@ class Finder:
 
     def _runs(self, status: str, since: float = float("-inf")) -> Iterator[StoredRun]:
         """The runs of these agents, the one last written to first, as far as they are as new."""
-        agent = next(iter(self._agents)) if len(self._agents) == 1 else None
-        before: StoredRun | None = None
-        limit, later = PAGES
-        while True:
-            page = self._journal.runs(RunQuery(status, agent, before=before, limit=limit))
-            yield from (run for run in page if run.agent in self._agents and run.at >= since)
-            if len(page) < limit or page[-1].at < since:
-                return
-            before, limit = page[-1], later
+        return runs_of(self._journal, self._agents, RunQuery(status), PAGES, since)
 
     def _is_owed(self, run: StoredRun, now: float, here: Collection[str]) -> bool:
         """Whether something is owed to a run that is "running", now."""

@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import partial
 from threading import Lock
 
+from attrs import evolve
+
 from detent.adapters.drivers.company.writes import Writes
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.reading import asked
@@ -31,6 +33,8 @@ A look fails as well where the store can be read, and does not take what is writ
 
 QUESTIONS_S = 2.0
 """So long whoever asks how many questions wait, waits for the store."""
+QUESTIONS_MAX_S = 600.0
+"""So old may be what is said instead, while the store does not say it."""
 
 
 class Looks:
@@ -124,25 +128,49 @@ class QuestionLooks:
     RULE: one look at once. Those who watch ask again and again, also while a store hangs, and each
     look that waits for it holds a thread.
 
+    RULE: a look that takes longer than anybody waits is not in vain. It goes on, and what it finds
+    serves those who ask during the next one: else a store of very many questions never said any.
+
     Args:
         look: finds the questions; it blocks, and raises what the store does.
+        clock: the time.
     """
 
-    def __init__(self, look: Callable[[], WaitingQuestions]) -> None:
-        self._look, self._lock = look, Lock()
+    def __init__(self, look: Callable[[], WaitingQuestions], clock: Clock) -> None:
+        self._look, self._clock, self._lock = look, clock, Lock()
         self._looking: Future[WaitingQuestions] | None = None
+        self._known: WaitingQuestions | None = None
 
     def _future(self) -> Future[WaitingQuestions]:
         with self._lock:
             if self._looking is None or self._looking.done():
-                self._looking = in_another_thread(self._look)
+                self._looking = in_another_thread(self._seen)
             return self._looking
 
+    def _seen(self) -> WaitingQuestions:
+        at = self._clock.now()
+        try:
+            found = evolve(self._look(), at=at)
+        except BaseException:
+            self._known = None
+            raise
+        self._known = found
+        return found
+
+    def _last(self) -> WaitingQuestions | None:
+        """What the last look has found, unless it has failed, or was long ago."""
+        known, now = self._known, self._clock.now()
+        if known is None or known.at is None or now - known.at > QUESTIONS_MAX_S:
+            return None
+        return known
+
     def now(self) -> WaitingQuestions | None:
-        """What waits; None where the store does not say it in time. It blocks."""
+        """What waits, or has when the store last said it; None where it does not. It blocks."""
         try:
             return self._future().result(QUESTIONS_S)
-        except (DetentError, NoThreadError, TimeoutError):
+        except TimeoutError:
+            return self._last()
+        except (DetentError, NoThreadError):
             return None
 
     async def now_async(self) -> WaitingQuestions | None:
@@ -150,5 +178,7 @@ class QuestionLooks:
         try:
             async with asyncio.timeout(QUESTIONS_S):
                 return await asyncio.wrap_future(self._future())
-        except (DetentError, NoThreadError, TimeoutError):
+        except TimeoutError:
+            return self._last()
+        except (DetentError, NoThreadError):
             return None

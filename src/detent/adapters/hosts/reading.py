@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import suppress
 from functools import partial
 from heapq import merge
+from itertools import chain
 from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
@@ -17,6 +18,7 @@ from detent.adapters.drivers.progress import PAUSE_MAX_S, PAUSE_S, check_positio
 from detent.adapters.drivers.run_handle import ended_result
 from detent.adapters.hosts.channels import Channels, Reader
 from detent.adapters.hosts.faults import Faults, Sweep, UnreadableRuns
+from detent.adapters.hosts.finder import runs_of
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.errors import StoredDataError
@@ -29,7 +31,6 @@ from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
 from detent.ports.listing import (
     ENDED,
-    Cursor,
     RunQuery,
     StoredRun,
     UnknownAgentError,
@@ -42,6 +43,7 @@ from detent.ports.results import AgentResult
 T = TypeVar("T")
 
 PAGE = 100
+"""How many runs each page has of those that are read one by one."""
 
 
 async def asked(call: Callable[[], T]) -> T:
@@ -87,14 +89,13 @@ class Reading:
 
     def waiting(self) -> Iterator[StoredRun]:
         """All runs of these agents that wait, a page at a time; it blocks."""
-        runs = self._listed(RunQuery(), "waiting")
-        return (run for run in runs if run.agent in self.legs)
+        return self._listed(RunQuery(), "waiting")
 
     def questions(self) -> WaitingQuestions:
         """How many questions wait of these agents, by the list alone; it blocks."""
         # RULE: as for `_pending`, a run that is just being asked about goes from list to list.
-        runs = (run for way in ("running", "waiting") for run in self._listed(RunQuery(), way))
-        return WaitingQuestions.of(run for run in runs if run.agent in self.legs)
+        ways = (self._listed(RunQuery(), status) for status in ("running", "waiting"))
+        return WaitingQuestions.of(chain.from_iterable(ways))
 
     async def listed(self, run_id: str) -> StoredRun | None:
         """What the index says of a run."""
@@ -197,7 +198,7 @@ class Reading:
         ways = [self._listed(query, status) for status in ("running", "waiting", "running")]
         known = set[str]()
         for run in merge(*ways, key=lambda run: run.cursor, reverse=True):
-            if run.pending and run.agent in self.legs and run.run_id not in known:
+            if run.pending and run.run_id not in known:
                 known.add(run.run_id)
                 questions = self._questions(run)
                 left -= bool(questions)
@@ -207,13 +208,9 @@ class Reading:
         return found
 
     def _listed(self, query: RunQuery, status: str) -> Iterator[StoredRun]:
-        before: StoredRun | Cursor | None = query.before
-        while True:
-            page = self.journal.runs(RunQuery(status, query.agent, query.thread_id, before, PAGE))
-            yield from page
-            if len(page) < PAGE:
-                return
-            before = page[-1]
+        agents = self.legs if query.agent is None else self.legs.keys() & {query.agent}
+        wanted = RunQuery(status, query.agent, query.thread_id, query.before)
+        return runs_of(self.journal, agents, wanted, (PAGE, PAGE)) if agents else iter(())
 
     def _questions(self, run: StoredRun) -> list[PendingQuestion]:
         try:

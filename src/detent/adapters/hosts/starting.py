@@ -107,21 +107,28 @@ class Starting:
                 return _same(found, listed)
             if (refusal := self._drives.refusal()) is not None:
                 return refusal
-            try:
-                await self._drives.begin(listed, partial(self._begun, new))
-                return Accepted(listed.run_id, is_new=True)
-            except RunExistsError:
-                continue
-            except RunBusyError:
-                await asyncio.sleep(BUSY_S)
-            except ThreadNotEndedError as error:
-                return HostRefusal("thread_busy", str(error))
-            except StoredDataError as error:
-                return HostRefusal("unreadable", str(error))
-            except (StateError, UnstorableError, TypeError, ValueError) as error:
-                return HostRefusal("invalid", str(error))
+            if (begun := await self._tried(new)) is not None:
+                return begun
         text = f"another process has been about to begin run {listed.run_id!r} for long: try again"
         return HostRefusal("full", text)
+
+    async def _tried(self, new: NewRun) -> Accepted | HostRefusal | None:
+        """Begin it, or say why not; None where somebody else is just doing so, or has."""
+        run_id = new.listed.run_id
+        try:
+            await self._drives.begin(new.listed, partial(self._begun, new))
+        except RunExistsError:
+            return None
+        except RunBusyError:
+            await asyncio.sleep(BUSY_S)
+            return None
+        except ThreadNotEndedError as error:
+            return None if error.run_id == run_id else thread_busy(error.last)
+        except StoredDataError as error:
+            return HostRefusal("unreadable", str(error))
+        except (StateError, UnstorableError, TypeError, ValueError) as error:
+            return HostRefusal("invalid", str(error))
+        return Accepted(run_id, is_new=True)
 
     async def _begun(self, new: NewRun) -> AnyHandle:
         listed = new.listed
@@ -187,7 +194,10 @@ class Starting:
         behind = NewRun(new, message, after=AgentResult(run), started_by=by)
         begun = await self.start(behind)
         if isinstance(begun, Accepted) and not begun.is_new:
-            text = f"the conversation of run {run_id!r} goes on already, in run {new.run_id!r}"
+            text = (
+                f"somebody else has just gone on behind run {run_id!r}, and this was not said: the "
+                f"conversation is in run {new.run_id!r} by now; read that, and say it there"
+            )
             return HostRefusal("thread_busy", text)
         return begun
 
@@ -223,3 +233,21 @@ def other_agent(run: StoredRun, known: Iterable[str]) -> HostRefusal:
 def unknown_run(run_id: str) -> HostRefusal:
     """There is no such run."""
     return HostRefusal("unknown_run", f"this host has no run {run_id!r}")
+
+
+def thread_busy(last: StoredRun) -> HostRefusal:
+    """A thread has one run at a time, and is asked for another one."""
+    asked = ", ".join(map(repr, dict.fromkeys(last.pending)))
+    first = f"decide about its calls of {asked}" if asked else "wait for its end"
+    text = (
+        f"thread {last.thread_id!r} has one run at a time, and run {last.run_id!r} is "
+        f"{last.status}: nothing was begun; {first}, say it to that run, or cancel it, and begin "
+        "the next one once it has ended"
+    )
+    return HostRefusal("thread_busy", text)
+
+
+def too_many_write(run_id: str) -> HostRefusal:
+    """Others were faster at each try."""
+    text = f"others write to run {run_id!r} all the time, and this is not written: try again later"
+    return HostRefusal("full", text)

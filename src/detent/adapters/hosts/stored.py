@@ -24,7 +24,14 @@ from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.hosts.registry import NAMELESS, alias_in, hosted_agents, with_nameless
 from detent.adapters.hosts.releases.asking import AskingAnew
-from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
+from detent.adapters.hosts.starting import (
+    Drives,
+    NewRun,
+    Starting,
+    other_agent,
+    too_many_write,
+    unknown_run,
+)
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.telemetry.flushing import flush
@@ -46,7 +53,7 @@ from detent.ports.hosting import (
     Sent,
     Watched,
 )
-from detent.ports.journal import Journal, JournalUnavailableError
+from detent.ports.journal import Journal, JournalConflictError, JournalUnavailableError
 from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun, WaitingQuestions
 from detent.ports.names import new_name_fault
 from detent.ports.pending import OutdatedQuestionError
@@ -174,7 +181,7 @@ class StoredHost(ABC):
         self._reading = evolve(self._reading, outdated=anew.tell, current=anew.drop)
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
-        self._questions = QuestionLooks(self._reading.questions)
+        self._questions = QuestionLooks(self._reading.questions, self._clock)
         self._is_open = True
         self._end_measuring()
         self._end_measuring = measured(self._telemetries(), self._figures)
@@ -237,7 +244,11 @@ class StoredHost(ABC):
         """How it is."""
 
     async def questions(self) -> WaitingQuestions | None:
-        """How many questions wait in the store; None where it does not say so within seconds."""
+        """How many questions wait in the store.
+
+        Where it takes longer than two seconds to say so, what it said last, no more than ten
+        minutes ago: `at` is when. None where that is not known, or the store is away.
+        """
         return await self._questions.now_async()
 
     async def start(
@@ -267,22 +278,21 @@ class StoredHost(ABC):
             return unknown_run(run_id)
         if run.agent not in self._legs:
             return other_agent(run, self._legs)
-        if isinstance(said, ChatMessage):
-            try:
-                said = MessageReceived(said)
-            except ValueError as error:
-                return HostRefusal("invalid", str(error))
-        if isinstance(said, MessageReceived) and says_nothing(said.message):
-            return HostRefusal("invalid", "the message is an empty text; say something")
+        heard = _spoken(said)
+        if isinstance(heard, HostRefusal):
+            return heard
         came: Accepted | HostRefusal = NOT_HEARD
-        if run.status not in ENDED or not isinstance(said, MessageReceived):
+        if run.status not in ENDED or not isinstance(heard, MessageReceived):
             legs = self._legs[run.agent]
-            came = await self._say(run, said, People(legs.assembly, legs.require_own))
+            try:
+                came = await self._say(run, heard, People(legs.assembly, legs.require_own))
+            except JournalConflictError:  # again and again, for seconds
+                return too_many_write(run_id)
         if isinstance(came, HostRefusal) and came.why == "outdated":
             await asked(partial(self._read_again, run_id))
         is_late = isinstance(came, HostRefusal) and came.why == "ended"
-        if is_late and isinstance(said, MessageReceived):
-            return await self._starting.say(run_id, said, self._chance.new_id())
+        if is_late and isinstance(heard, MessageReceived):
+            return await self._starting.say(run_id, heard, self._chance.new_id())
         return came
 
     async def _say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
@@ -344,6 +354,17 @@ class StoredHost(ABC):
     async def agents(self) -> Sequence[HostedAgent]:
         """As the port says."""
         return await asked(partial(hosted_agents, self._agents))
+
+
+def _spoken(said: Spoken | ChatMessage) -> Spoken | HostRefusal:
+    """What is said to a run itself, a message as it is heard there."""
+    try:
+        heard = MessageReceived(said) if isinstance(said, ChatMessage) else said
+    except ValueError as error:
+        return HostRefusal("invalid", str(error))
+    if isinstance(heard, MessageReceived) and says_nothing(heard.message):
+        return HostRefusal("invalid", "the message is an empty text; say something")
+    return heard
 
 
 @asynccontextmanager

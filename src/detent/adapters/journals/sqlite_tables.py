@@ -49,6 +49,7 @@ CREATE TABLE IF NOT EXISTS runs (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS runs_by_status ON runs (status, at, run_id);
 CREATE INDEX IF NOT EXISTS runs_by_agent ON runs (agent, status, at, run_id) WHERE agent <> '';
+CREATE INDEX IF NOT EXISTS runs_without_agent ON runs (status, at, run_id) WHERE agent = '';
 CREATE INDEX IF NOT EXISTS runs_by_thread ON runs (thread_id, at, run_id) WHERE thread_id <> '';
 CREATE INDEX IF NOT EXISTS runs_by_labels ON runs (labels, status, at, run_id)
     WHERE labels <> '';
@@ -228,6 +229,8 @@ def _page(query: RunQuery, status: object, labels: object) -> tuple[str, list[ob
         index, where = "runs_by_thread", [*where, "thread_id = ? AND thread_id <> ''"]
         values.append(query.thread_id)
     index = f"INDEXED BY {index}"
+    if query.agent == "":  # a file may have been made before there was an index of these
+        index, where = "", [*where, "agent = ''"]
     if query.run_id is not None:
         index, where = "", [*where, "runs.run_id = ?"]
         values.append(query.run_id)

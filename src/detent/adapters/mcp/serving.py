@@ -152,9 +152,9 @@ class Serving:
             return _text_result(f"there is no run {run_id!r:.80}", is_error=True)
         if params.name == CANCEL:
             sent = await self.host.send(run_id, CancelRequested("its client wants it no more"))
-            return _text_result(
-                sent.text if isinstance(sent, HostRefusal) else f"Run {run_id} ends."
-            )
+            ends = f"Run {run_id} ends once this is done: {sent.text}" if sent.text else ""
+            said = sent.text if isinstance(sent, HostRefusal) else ends or f"Run {run_id} ends."
+            return _text_result(said)
         return await self._followed(context, params, run_id)
 
     async def _followed(
@@ -235,10 +235,12 @@ class _Following:
         waiting = await self._pending()
         by_digest = {call.digest: answer_in(responses.get(call.digest)) for call in waiting}
         answers = [(digest, answer) for digest, answer in by_digest.items() if answer is not None]
-        notes = await decide(self.serving.host, waiting, answers, self.serving.by())
+        answered = await decide(self.serving.host, waiting, answers, self.serving.by())
+        if answered.remarks:
+            return " ".join(answered.remarks)
         if len(answers) < len(by_digest):  # what was decided elsewhere is so already
             return "It waits for a human, who has not decided here."
-        return " ".join(f"It waits for a human. {note}" for note in notes.values())
+        return " ".join(f"It waits for a human. {note}" for note in answered.notes.values())
 
     def _waits(self, why: str) -> types.CallToolResult:
         at = f" It is decided at {self.serving.inbox}." if self.serving.inbox else ""

@@ -100,7 +100,7 @@ def test_what_was_typed_before_the_question_is_no_answer(
     assert (code, waits(folder)) == (REFUSED, True)
 
 
-@pytest.mark.parametrize(("key", "code"), [(b"y\n", 0), (b"n\n", REFUSED), (b"\x04", 1)])
+@pytest.mark.parametrize(("key", "code"), [(b"y\n", 0), (b"n\n", REFUSED), (b"\x04", 130)])
 def test_a_terminal_shows_what_waits_and_asks(folder: Path, key: bytes, code: int) -> None:
     """Where no digest says what was seen. Only a yes to that is one."""
     seen, ended = decide(folder, b"", key)

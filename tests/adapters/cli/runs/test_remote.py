@@ -16,6 +16,7 @@ from detent.adapters.cli.runs.remote import RemoteHost
 from detent.hosts import Accepted
 from detent.web import Tokens
 from tests.adapters.cli.runs.clerks import OWN, call, document
+from tests.adapters.faces.test_held_up import REMARK, held_up
 from tests.adapters.web.browsers import ANN, Site
 
 TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
@@ -133,6 +134,21 @@ def test_more_is_said_over_a_host(site: Site) -> None:
     told = call("send", "one", "more").stderr
     assert told.startswith("run one.")
     assert "is told: it is new, and goes on behind one, which has ended" in told
+
+
+def test_what_must_be_done_until_it_counts_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the host says it, in JSON as well."""
+    site = Site(held_up)
+    try:
+        monkeypatch.setenv("DETENT_HOST", site.url)
+        begin = site.host.start("clerk", "Pay!", run_id="one")
+        asyncio.run_coroutine_threadsafe(begin, site.loop).result(30)
+        assert call("send", "one", "more").stderr == f"run one is told; {REMARK}\n"
+        assert call("cancel", "one").stderr == f"run one is to be cancelled; {REMARK}\n"
+        assert document("send", "one", "more") == {"run_id": "one", "text": REMARK}
+        assert document("cancel", "one")["text"] == REMARK
+    finally:
+        site.close()
 
 
 @pytest.mark.parametrize("command", ["resume", "fork", "replay", "clean", "backup", "verify"])

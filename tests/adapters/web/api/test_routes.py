@@ -561,6 +561,7 @@ def test_a_probe_learns_whether_the_host_is_ready() -> None:
     assert {*ready[3]} == {"is_ready", "running", "waiting", "faults", "questions"}
     asked = ready[3]["questions"]
     assert (asked["count"], type(asked["oldest_at"])) == (1, float)
+    assert asked["at"] >= asked["oldest_at"]
     whole = {"running": 0, "waiting": 0, "faults": {}, "questions": closed[3]["questions"]}
     assert closed == (503, {"is_ready": False}, 503, {"is_ready": False, **whole})
     assert (refused.status_code, refused.json()["error"]["why"]) == (503, "shutting_down")

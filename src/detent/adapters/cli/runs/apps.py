@@ -15,12 +15,23 @@ from typing import Any
 
 import click
 from attrs import evolve
+from click.shell_completion import CompletionItem
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.endings import ending
 from detent.core.tools.tool import Tool
 from detent.ports.journal import Journal
 
+
+def file_names(context: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """What Tab completes where a module or a store is named, each of which may be a file."""
+    return [CompletionItem(typed, type="file")]
+
+
+app_argument = click.argument(
+    "app", metavar="MODULE:NAME", envvar="DETENT_APP", shell_complete=file_names
+)
+"""Of each command that hosts runs: whose."""
 USUAL = ("agents", "agent")
 """What is looked for in a module where no name is given."""
 

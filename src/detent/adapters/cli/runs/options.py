@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from detent.adapters.cli.runs.apps import journal_of_app
+from detent.adapters.cli.runs.apps import file_names, journal_of_app
 from detent.adapters.cli.runs.hints import note_place
 from detent.adapters.cli.runs.remote import LOCAL_ONLY, RemoteHost
 from detent.adapters.cli.runs.stores import FORMS, LAST, ids_that_begin, own_store, store_at
@@ -152,6 +152,7 @@ def _store_option(command: F) -> F:
         metavar="URL",
         envvar="DETENT_STORE",
         callback=_store,
+        shell_complete=file_names,
         help=f"{FORMS}. [default: that of the agents at --app, or of detent run]",
     )(command)
 
@@ -200,5 +201,6 @@ def app_option(
         metavar="MODULE:NAME",
         envvar="DETENT_APP",
         is_eager=True,  # the store may be that of its agents
+        shell_complete=file_names,
         help=text,
     )(command)

@@ -152,13 +152,18 @@ class RemoteHost:
         """Have one of them count no further."""
         self._post("revoke", {"run_id": run_id, "ref": grant["ref"], "path": grant["path"]})
 
-    def cancel(self, run_id: str, reason: str) -> None:
-        """End a run."""
-        self._post("cancel", {"run_id": run_id, "reason": reason})
+    def cancel(self, run_id: str, reason: str) -> str:
+        """End a run; gives what somebody must do until it ends, or ""."""
+        done = self._post("cancel", {"run_id": run_id, "reason": reason})
+        return str(done.get("text", ""))
 
-    def send(self, run_id: str, text: str) -> str:
-        """Say something more; gives the run that hears it: one that has ended is gone on behind."""
-        return str(self._post("send", {"run_id": run_id, "text": text})["run_id"])
+    def send(self, run_id: str, text: str) -> tuple[str, str]:
+        """Say something more; gives the run that hears it: one that has ended is gone on behind.
+
+        And what somebody must do until it is heard, or "".
+        """
+        done = self._post("send", {"run_id": run_id, "text": text})
+        return str(done["run_id"]), str(done.get("text", ""))
 
     def news(self, run_id: str, start: int, timeout_s: float | None) -> Iterator[dict[str, Any]]:
         """The entries of a run from a position on, as they come, until it has ended.

@@ -114,19 +114,26 @@ def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
     """
     name = run_to_end(store, run_id)
     if isinstance(store, RemoteHost):
-        store.cancel(name, reason)
-        _put_cancelled(name, as_json=as_json)
+        _put_cancelled(name, todo=store.cancel(name, reason), as_json=as_json)
         return
     length = _write(store, name, "CancelRequested", {"reason": reason}, is_end=True)
     _put_cancelled(name, length, as_json=as_json)
 
 
-def _put_cancelled(run_id: str, entries: int | None = None, *, as_json: bool) -> None:
+def _put_cancelled(
+    run_id: str, entries: int | None = None, *, todo: str = "", as_json: bool
+) -> None:
+    """Say so; `todo` is what somebody must do until it is, at the host that was asked."""
     if as_json:
         length = {} if entries is None else {"entries": entries}
-        put_json({"run_id": run_id, "status": "cancelled", **length})
+        put_json({"run_id": run_id, "status": "cancelled", **length, **_remark(todo)})
     else:
-        say(f"run {run_id} is cancelled")
+        say(f"run {run_id} is to be cancelled; {todo}" if todo else f"run {run_id} is cancelled")
+
+
+def _remark(todo: str) -> dict[str, str]:
+    """What a host says besides, as it does in its own JSON."""
+    return {"text": todo} if todo else {}
 
 
 @click.command()
@@ -144,12 +151,13 @@ def send(*, run_id: str, text: str, store: Journal, by: str | None, as_json: boo
     if isinstance(store, RemoteHost):
         if by is not None:
             raise click.UsageError("--by is for a store: a host knows who you are by your token")
-        heard_by = store.send(name, text)
+        heard_by, todo = store.send(name, text)
         if as_json:
-            put_json({"run_id": heard_by})
+            put_json({"run_id": heard_by, **_remark(todo)})
         else:
             new = f": it is new, and goes on behind {name}, which has ended"
-            say(f"run {heard_by} is told{'' if heard_by == name else new}")
+            more = ("" if heard_by == name else new) + (f"; {todo}" if todo else "")
+            say(f"run {heard_by} is told{more}")
         return
     message = dump(ChatMessage.from_user(text))
     data = {"message": message, "by": by or getpass.getuser(), "at": time.time()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 from detent.adapters.drivers.company.identity import is_same
 from detent.adapters.drivers.loading import Loaded, loaded, loaded_behind
@@ -26,6 +27,15 @@ class KnownRuns:
     def __init__(self) -> None:
         self._lock = Lock()
         self._known: dict[str, tuple[Journal, AgentSpec[Any], Loaded[Any]]] = {}
+        self._turns: WeakValueDictionary[str, Lock] = WeakValueDictionary()
+
+    def turn(self, run_id: str) -> Lock:
+        """What whoever writes to a run holds meanwhile, of this process one after the other.
+
+        Each of many who wrote at once would read again what all the others have written.
+        """
+        with self._lock:
+            return self._turns.setdefault(run_id, Lock())
 
     def loaded(self, journal: Journal, spec: AgentSpec[Any], run_id: str) -> Loaded[Any]:
         """The run as it is by now. Raises as `loaded`.

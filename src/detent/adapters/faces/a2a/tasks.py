@@ -125,8 +125,11 @@ class Tasks(RequestHandler):
         """End a task. Raises TaskNotCancelableError where it has ended."""
         with _errors_of_protocol():
             found = await self._known_task(params.id, context)
-            if refusal := await found.thread.cancel(found.run_id):
-                raise TaskNotCancelableError(refusal.text)
+            sent = await found.thread.cancel(found.run_id)
+            if isinstance(sent, HostRefusal):
+                raise TaskNotCancelableError(sent.text)
+            if sent.text:
+                return evolve(await found.again(), remarks=(sent.text,)).whole()
             with suppress(TimeoutError):
                 async with asyncio.timeout(CANCEL_S):
                     async for _ in self._host.watch(found.run_id):
@@ -137,7 +140,7 @@ class Tasks(RequestHandler):
         """Begin a task, or answer what it asks: how it is once it has ended or waits."""
         with _errors_of_protocol():
             found = await self._task_of(params, context)
-            if not params.configuration.return_immediately:
+            if not (params.configuration.return_immediately or found.remarks):
                 request: Request = context.state["request"]
                 async with aclosing(follow(self._host, found.run_id, found.begin)) as coming:
                     async for item in coming:
@@ -168,6 +171,8 @@ class Tasks(RequestHandler):
         with _errors_of_protocol():
             found, message = await finding, ""
             yield apply_history_length(found.whole(), wanted)
+            if found.remarks:  # nothing more comes until that is done
+                return
             begin = max(found.begin, len(found.hosted.run.messages))
             async with aclosing(follow(self._host, found.run_id, begin)) as coming:
                 async for item in coming:
@@ -188,8 +193,8 @@ class Tasks(RequestHandler):
                 raise InvalidParamsError("the task is not of this context")
             if not answers and found.is_over:
                 raise UnsupportedOperationError("the task has ended; leave its id out to go on")
-            notes = await found.thread.decide(found.hosted.pending, answers)
-            found = evolve(await found.again(), notes=notes)
+            answered = await found.thread.decide(found.hosted.pending, answers)
+            found = evolve(await found.again(), notes=answered.notes, remarks=answered.remarks)
         elif answers or not text:
             raise InvalidParamsError("a task begins with a text; an answer names its taskId")
         else:

@@ -141,6 +141,7 @@ class RunTask:
         hosted: the run, as it was read.
         begin: where in the conversation the task begins.
         notes: by digest, why an answer of the client does not count.
+        remarks: what somebody must do first, until what the client has said counts.
     """
 
     thread: Thread
@@ -148,6 +149,7 @@ class RunTask:
     hosted: HostedRun
     begin: int
     notes: Mapping[str, str] = field(factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -222,7 +224,8 @@ class RunTask:
                 notes = [self.notes.get(call.digest, "") for call in calls]
                 parts = [p for c, n in zip(calls, notes, strict=True) for p in question_parts(c, n)]
                 asks = TaskState.TASK_STATE_INPUT_REQUIRED
-                return (asks if parts else TaskState.TASK_STATE_WORKING), parts
+                remarks = [new_text_part(remark) for remark in self.remarks]
+                return (asks if parts else TaskState.TASK_STATE_WORKING), [*remarks, *parts]
             case Finished():
                 return TaskState.TASK_STATE_COMPLETED, []
             case Cancelled():

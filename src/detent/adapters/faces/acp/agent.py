@@ -40,8 +40,7 @@ from detent.adapters.faces.replies import unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
 from detent.core.errors import DetentError
-from detent.ports.hosting import Host, HostedRun, HostRefusal
-from detent.ports.journal import RunNotFoundError
+from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal
 from detent.ports.pending import PendingCall
 
 WAITS = "This still waits for a decision, and goes on once it is made."
@@ -204,9 +203,8 @@ class EditorAgent:
         """End the turn."""
         session = self._session(session_id)
         session.cancelled.set()
-        if session.run_id:
-            with suppress(RunNotFoundError):
-                await session.thread.cancel(session.run_id)
+        if session.run_id and (why := await _cancelled(session, session.run_id)):
+            await session.tell(update_agent_message_text(why))
 
     def _new_session(self, session_id: str, cwd: str) -> Session:
         name = self.thread_of(self.person, session_id) if is_name(session_id) else None
@@ -238,11 +236,12 @@ class EditorAgent:
                 left = await self._tell(session, telling, run_id, begin)
                 if left.run.outcome is not None:
                     return left
-                if not await self._ask(session, left.pending, telling):
-                    if not session.cancelled.is_set():
-                        await session.tell(update_agent_message_text(WAITS))
+                if why := await self._ask(session, left.pending, telling):
+                    if session.cancelled.is_set():  # the word for it may be at work yet
+                        why = await _cancelled(session, run_id)
+                    if why:
+                        await session.tell(update_agent_message_text(why))
                         return left
-                    await session.thread.cancel(run_id)  # the word for it may be at work yet
                 telling.begin_again()
 
     async def _tell(self, session: Session, telling: Telling, run_id: str, begin: int) -> HostedRun:
@@ -254,8 +253,11 @@ class EditorAgent:
                     return item.hosted
         return await self.host.run(run_id)
 
-    async def _ask(self, session: Session, calls: Sequence[PendingCall], telling: Telling) -> bool:
-        """Ask the user about each call; whether something was decided, by them or elsewhere."""
+    async def _ask(self, session: Session, calls: Sequence[PendingCall], telling: Telling) -> str:
+        """Ask the user about each call; "" where that was decided, by them or elsewhere.
+
+        Else why the run does not go on, in words for the user.
+        """
         for call in calls:
             asking = asyncio.create_task(self._answer(session, call, telling))
             elsewhere = asyncio.create_task(self._decided_elsewhere(call))
@@ -265,12 +267,12 @@ class EditorAgent:
                 asking.cancel()
                 elsewhere.cancel()
                 await asyncio.wait([asking, elsewhere])
-            if not asking.cancelled() and not asking.result():
-                return False
-        return True
+            if not asking.cancelled() and (why := asking.result()):
+                return why
+        return ""
 
-    async def _answer(self, session: Session, call: PendingCall, telling: Telling) -> bool:
-        """Whether the user has said yes or no, and the host has heard it."""
+    async def _answer(self, session: Session, call: PendingCall, telling: Telling) -> str:
+        """Ask the user about a call; "" where they have answered and the run goes on by it."""
         options = options_of(call)
         listed = [option for option, _ in options.values()]
         name = telling.name(call.call_id)
@@ -279,14 +281,15 @@ class EditorAgent:
                 session.id, asked_of(call, name), listed
             )
         except (RequestError, ValidationError):
-            return False
+            return WAITS
         if (
             not isinstance(response.outcome, AllowedOutcome)
             or response.outcome.option_id not in options
         ):
-            return False
+            return WAITS
         _, says = options[response.outcome.option_id]
-        return not await session.thread.decide([call], [(call.digest, says)])
+        answered = await session.thread.decide([call], [(call.digest, says)])
+        return " ".join(answered.remarks) or (WAITS if answered.notes else "")
 
     async def _decided_elsewhere(self, call: PendingCall) -> None:
         """Return once the question waits no more."""
@@ -297,3 +300,9 @@ class EditorAgent:
             }:
                 if await anext(watched, None) is None:
                     return
+
+
+async def _cancelled(session: Session, run_id: str) -> str:
+    """End a run; what somebody must do until it ends, or ""."""
+    sent = await session.thread.cancel(run_id)
+    return sent.text if isinstance(sent, Accepted) else ""

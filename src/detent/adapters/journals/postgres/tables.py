@@ -43,6 +43,8 @@ CREATE INDEX IF NOT EXISTS detent_runs_by_agent ON detent_runs (agent, at, run_i
     WHERE agent <> '';
 CREATE INDEX IF NOT EXISTS detent_runs_by_agent_and_status
     ON detent_runs (agent, status, at, run_id) WHERE agent <> '';
+CREATE INDEX IF NOT EXISTS detent_runs_without_agent ON detent_runs (status, at, run_id)
+    WHERE agent = '';
 CREATE INDEX IF NOT EXISTS detent_runs_by_thread ON detent_runs (thread_id, at, run_id)
     WHERE thread_id <> '';
 CREATE INDEX IF NOT EXISTS detent_runs_by_labels ON detent_runs USING gin (labels)

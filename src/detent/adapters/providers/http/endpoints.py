@@ -13,6 +13,8 @@ from detent.adapters.providers.http.secrets import Secret, as_secret
 
 KEY_IN_CODE = (" or pass api_key=", ": pass api_key=", "; api_key= goes to any server")
 """What is said of a key to whoever writes a program: the command line leaves it out."""
+URL_IN_CODE = "api_base_url"
+"""What a program calls the server; the command line has --base-url."""
 BEARER = ("authorization", "Bearer ")
 
 
@@ -50,7 +52,8 @@ def server_of(
     if not isinstance(base_url, str):
         raise TypeError(f"api_base_url must be the text of a URL, got {base_url!r:.80}")
     if not _is_http(base_url):
-        raise ValueError(f"api_base_url must be a URL such as {_usual(endpoint, base_url)}")
+        name = URL_IN_CODE if api_base_url else endpoint.base_url_var
+        raise ValueError(f"{name} must be a URL such as {_usual(endpoint, base_url)}")
     if api_key is not None or not endpoint.key_vars:
         return base_url, as_secret(api_key)
     key = Secret.from_env_var(*endpoint.key_vars)
