@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from attrs import evolve
 
 from detent import Agent, ChatGeneratorError, ChatMessage, ScriptedChatGenerator, tool
-from detent.models import ChatReply, ModelFailure
+from detent.models import ChatReply, ModelFailure, Usage
 
 
 @tool
@@ -81,6 +82,61 @@ class Loose:
 
     async def _answer_async(self, messages: Sequence[ChatMessage], **options: object) -> Any:
         return self._given
+
+
+REPLY = ChatReply(ChatMessage.from_assistant("hello"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        (
+            {"finish_reason": "end_turn"},
+            "'paused', 'other', got 'end_turn'; a provider's own word is its raw_finish_reason",
+        ),
+        ({"finish_reason": "tool_call"}, "got 'tool_call'; did you mean 'tool_calls'?"),
+        ({"finish_reason": None}, "got None"),
+        ({"usage": {"input_tokens": 3}}, "its usage is a Usage with whole numbers of tokens, such"),
+        ({"usage": Usage(1, cast(Any, None))}, "what is not known is 0"),
+        ({"usage": Usage(-1)}, "got Usage(input_tokens=-1"),
+        ({"model": None}, "its model is a text, got None; what is not known is ''"),
+        ({"raw_finish_reason": 3}, "its raw_finish_reason is a text, got 3"),
+        ({"usage_estimated": 1}, "its usage_estimated is True or False, got 1"),
+        ({"logprobs": [0.5]}, "its logprobs are a tuple of TokenLogprob, got [0.5]"),
+    ],
+    ids=str,
+)
+def test_a_part_of_a_reply_of_another_type_is_found_as_it_arrives(
+    parts: dict[str, Any], text: str
+) -> None:
+    """Though nothing is stored, and nobody reads it: whose fault it is is known right then."""
+    loose: Any = Loose(evolve(REPLY, **parts), blocking=True)
+
+    with pytest.raises(ChatGeneratorError, match="Loose gave a ChatReply that cannot") as caught:
+        Agent(chat_generator=loose).run("hi")
+
+    assert text in str(caught.value)
+    assert caught.value.failure.cause == "bug"
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ({"cause": "ratelimit"}, "got 'ratelimit'; did you mean 'rate_limit'?"),
+        ({"cause": 429}, "'cause' of ModelFailure is one of 'authentication', "),
+        ({"message": None}, "'message' of ModelFailure is a text, got None"),
+        ({"retryable": "yes"}, "'retryable' of ModelFailure is True or False, got 'yes'"),
+        ({"retry_after_s": "3"}, "'retry_after_s' of ModelFailure is a number, 0 or more, or None"),
+        ({"status": "503"}, "'status' of ModelFailure is a number or None, got '503'"),
+    ],
+    ids=str,
+)
+def test_a_failure_says_itself_what_of_it_is_wrong(parts: dict[str, Any], text: str) -> None:
+    """Where it is made, so that the traceback shows the line."""
+    whole = {"cause": "server", "message": "down", **parts}
+    with pytest.raises((TypeError, ValueError)) as caught:
+        ModelFailure(**cast(Any, whole))
+    assert text in str(caught.value)
 
 
 @pytest.mark.parametrize("blocking", [True, False], ids=["run", "run_async"])

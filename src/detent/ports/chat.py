@@ -11,15 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
-from attrs import frozen
+from attrs import astuple, frozen
 
 from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult
-from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, SchemaMode
+from detent.core.chat.replies import (
+    ChatReply,
+    FinishReason,
+    ModelFailure,
+    SchemaMode,
+    TokenLogprob,
+    Usage,
+)
 from detent.core.errors import DetentError
 from detent.core.tools.tool import ToolSpec
+from detent.core.values.checks import meant
 from detent.core.values.fast_values import fast_init
 
 if TYPE_CHECKING:  # a provider alone needs no run
@@ -160,15 +168,53 @@ def require_reply(reply: object, generator: object) -> ChatReply:
     else:
         try:
             labels_of([reply.message])
+            misfit = _misfit(reply)
         except ValueError as error:
-            text = f"{type(generator).__name__} gave a reply that cannot be used: {error}"
-            raise ChatGeneratorError(ModelFailure("bug", text)) from error
-        return reply
+            misfit = str(error)
+        if misfit is None:
+            return reply
+        text = f"{type(generator).__name__} gave a ChatReply that cannot be used: {misfit}"
+        raise ChatGeneratorError(ModelFailure("bug", text))
     text = (
         f"{type(generator).__name__} must answer with a ChatReply that holds the assistant's "
         f"message, such as ChatReply(ChatMessage.from_assistant(text)); it gave {got}"
     )
     raise ChatGeneratorError(ModelFailure("bug", text))
+
+
+REASONS: tuple[str, ...] = get_args(FinishReason)
+
+
+def _misfit(reply: ChatReply) -> str | None:
+    """What of a reply, beside its message, is not of its type; None where all is.
+
+    RULE: else it would be found where the run is stored, or read by others, and look like a fault
+    of theirs. The constructor does not look: it is called too often.
+    """
+    reason, usage = reply.finish_reason, reply.usage
+    if not (isinstance(reason, str) and reason in REASONS):
+        near = meant(reason, REASONS) if isinstance(reason, str) else ""
+        words = ", ".join(map(repr, REASONS))
+        return (
+            f"its finish_reason is one of {words}, got {reason!r:.80}{near}; a provider's own word "
+            "is its raw_finish_reason"
+        )
+    counts: tuple[object, ...] = astuple(usage) if isinstance(usage, Usage) else (usage,)
+    if not all(type(count) is int and count >= 0 for count in counts):
+        return (
+            "its usage is a Usage with whole numbers of tokens, such as Usage(input_tokens=12, "
+            f"output_tokens=3), got {usage!r:.120}; what is not known is 0"
+        )
+    for name in ("model", "raw_finish_reason"):
+        if not isinstance(text := getattr(reply, name), str):
+            return f"its {name} is a text, got {text!r:.80}; what is not known is ''"
+    estimated: object = reply.usage_estimated
+    if not isinstance(estimated, bool):
+        return f"its usage_estimated is True or False, got {estimated!r:.80}"
+    logprobs: object = reply.logprobs
+    if not (isinstance(logprobs, tuple) and all(isinstance(p, TokenLogprob) for p in logprobs)):
+        return f"its logprobs are a tuple of TokenLogprob, got {logprobs!r:.80}"
+    return None
 
 
 def labels_of_replies(generator: object) -> tuple[str, ...]:
