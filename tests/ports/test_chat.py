@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections.abc import Sequence
 from typing import Any, cast
@@ -50,6 +51,30 @@ def test_a_generator_that_takes_no_tools_is_refused_with_tools() -> None:
 
     with pytest.raises(TypeError, match="Deaf does not accept tools parameter"):
         Agent(chat_generator=deaf, tools=[double])
+
+
+def test_a_generator_that_cannot_be_asked_as_agents_ask_is_refused_when_the_agent_is_built() -> (
+    None
+):
+    """It would fail at the first question: it takes no options, or its `run` is a coroutine."""
+    deaf: Any = Deaf()
+    with pytest.raises(TypeError, match=r"Deaf does not take tools, generation_kwargs, streaming"):
+        Agent(chat_generator=deaf)
+    later = Loose(REPLY, blocking=False)
+    later.run = later.run_async
+    with pytest.raises(TypeError, match=r"Loose\.run is a coroutine function: call it run_async"):
+        Agent(chat_generator=cast(Any, later))
+
+
+@pytest.mark.parametrize("blocking", [True, False], ids=["run", "run_async"])
+def test_a_coroutine_that_is_none_is_named(*, blocking: bool) -> None:
+    """Python would only say that the reply cannot be awaited."""
+    early: Any = Loose(REPLY, blocking=True)
+    early.run_async = early.__dict__.pop("run")
+    agent = Agent(chat_generator=early)
+
+    with pytest.raises(ChatGeneratorError, match=r"Loose\.run_async must be a coroutine function,"):
+        agent.run("hi") if blocking else asyncio.run(agent.run_async("hi"))
 
 
 def test_a_generator_may_take_its_options_as_they_come() -> None:

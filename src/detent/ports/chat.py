@@ -9,8 +9,8 @@ try.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from inspect import isawaitable, iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from attrs import astuple, frozen
@@ -123,8 +123,12 @@ class AsyncChatGenerator(Protocol):
         ...
 
 
+OPTIONS = ("tools", "generation_kwargs", "streaming_callback")
+"""What an agent gives to a chat generator by name, at every call."""
+
+
 def require_chat_generator(generator: object, *, tools: bool) -> None:
-    """Raise TypeError unless `given` can answer a conversation, and be told of any `tools`.
+    """Raise TypeError unless `generator` can answer a conversation, and be told of any `tools`.
 
     It has a method `run` or `run_async`, and the method takes what an agent passes to it.
     """
@@ -135,15 +139,40 @@ def require_chat_generator(generator: object, *, tools: bool) -> None:
             f"chat_generator must be an object with a method run or run_async, got {generator!r}; "
             "chat_generator('openai:MODEL') makes one of a name"
         )
-    for parameters in (signature(method).parameters for method in able):
-        takes_any = any(
-            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    kind = type(generator).__name__
+    if iscoroutinefunction(methods[0]):
+        raise TypeError(
+            f"{kind}.run is a coroutine function: call it run_async; it serves agent.run as well"
         )
-        if tools and "tools" not in parameters and not takes_any:
+    for method in able:
+        parameters = signature(method).parameters
+        missing = [name for name in OPTIONS if name not in parameters]
+        if any(item.kind is item.VAR_KEYWORD for item in parameters.values()) or not missing:
+            continue
+        if tools and "tools" in missing:
             raise TypeError(
-                f"{type(generator).__name__} does not accept tools parameter in its run method; an "
-                "agent with tools requires a chat generator that supports them"
+                f"{kind} does not accept tools parameter in its run method; an agent with tools "
+                "requires a chat generator that supports them"
             )
+        raise TypeError(
+            f"{kind} does not take {', '.join(missing)}, which an agent gives to it by name: have "
+            "its method take **options as well"
+        )
+
+
+def require_awaitable(answer: Awaitable[ChatReply], generator: object) -> Awaitable[ChatReply]:
+    """What `run_async` has given, if it can be awaited.
+
+    Raises:
+        ChatGeneratorError: it cannot; the message says what `generator` has to give.
+    """
+    if isawaitable(answer):
+        return answer
+    text = (
+        f"{type(generator).__name__}.run_async must be a coroutine function, async def run_async; "
+        f"it gave {type(answer).__name__}. A blocking method is called run"
+    )
+    raise ChatGeneratorError(ModelFailure("bug", text))
 
 
 def schema_mode_of(generator: object) -> SchemaMode:
