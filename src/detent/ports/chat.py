@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import isawaitable, iscoroutinefunction, signature
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args
 
 from attrs import astuple, frozen
 
@@ -160,14 +160,14 @@ def require_chat_generator(generator: object, *, tools: bool) -> None:
         )
 
 
-def require_awaitable(answer: Awaitable[ChatReply], generator: object) -> Awaitable[ChatReply]:
+def require_awaitable(answer: object, generator: object) -> Awaitable[ChatReply]:
     """What `run_async` has given, if it can be awaited.
 
     Raises:
         ChatGeneratorError: it cannot; the message says what `generator` has to give.
     """
     if isawaitable(answer):
-        return answer
+        return cast("Awaitable[ChatReply]", answer)
     text = (
         f"{type(generator).__name__}.run_async must be a coroutine function, async def run_async; "
         f"it gave {type(answer).__name__}. A blocking method is called run"
