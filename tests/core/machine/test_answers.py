@@ -27,6 +27,7 @@ from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,
+    AnswerRejected,
     AskModel,
     CallRef,
     Exhausted,
@@ -198,6 +199,15 @@ def test_a_run_that_has_ended_before_its_answer_says_only_that() -> None:
     """Its last reply was none: it called another tool."""
     spec = evolve(SPEC, limits=Limits(1))
     run = said(spec, run_of(spec), ToolCall("gone", {}, "c1"))
+    with pytest.raises(OutputError, match=r"no output: it ended by 'max_agent_steps'$"):
+        output_of(spec, run)
+
+
+def test_an_answer_that_fits_and_was_sent_back_is_not_said_not_to_fit() -> None:
+    """Somebody was not content with it, and no step was left for another."""
+    spec = evolve(BARE, output=OutputType(Place, native="always"), limits=Limits(1))
+    run = said(spec, run_of(spec), '{"name": "Oslo"}')
+    run = step(spec, run, AnswerRejected(1, "no"))
     with pytest.raises(OutputError, match=r"no output: it ended by 'max_agent_steps'$"):
         output_of(spec, run)
 
