@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -67,7 +68,7 @@ def test_the_interpreter_and_the_type_checker_know_the_same_names(door: ModuleTy
 def test_the_root_has_what_first_programs_need_and_no_more() -> None:
     """A name that a subject has as well means the same in both."""
     root = declared(detent)
-    assert len(root) <= ROOT_NAMES_MAX
+    assert len(root.keys() - {"__version__"}) <= ROOT_NAMES_MAX
     for subject in SUBJECTS:
         both = root.keys() & declared(subject).keys()
         assert {name: root[name] for name in both} == {
@@ -96,6 +97,17 @@ def test_a_name_that_is_not_there_is_an_attribute_error(door: ModuleType) -> Non
 def test_names_are_listed_before_they_are_loaded(door: ModuleType) -> None:
     """Completion in a shell knows them all."""
     assert set(declared(door)) <= set(dir(door))
+
+
+def test_the_version_is_that_of_what_is_installed() -> None:
+    """As a text, as of every package; whoever does not ask does not look for it."""
+    assert detent.__version__ == version("detent")
+    assert isinstance(detent.__version__, str)
+    code = (
+        "import detent, sys; print('importlib.metadata' in sys.modules, 'version' in dir(detent))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
 
 
 def test_importing_detent_loads_no_other_module_of_it() -> None:

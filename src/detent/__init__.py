@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from detent.adapters.state.typed_state import class_schema as class_schema
     from detent.adapters.system.snapshot_files import load_snapshot as load_snapshot
     from detent.adapters.system.snapshot_files import save_snapshot as save_snapshot
+    from detent.adapters.system.version import __version__ as __version__
     from detent.adapters.testing.doubles.scripted import (
         ScriptedChatGenerator as ScriptedChatGenerator,
     )
@@ -178,6 +179,7 @@ else:
             ),
             "adapters.state.typed_state": "TypedState class_schema",
             "adapters.system.snapshot_files": "load_snapshot save_snapshot",
+            "adapters.system.version": "__version__",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
             "adapters.tools.component_tool": "ComponentTool component",
             "adapters.tools.decorator": "FunctionTool create_tool_from_function inject stores tool",

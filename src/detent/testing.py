@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from detent.adapters.testing.simulation.trace import Rested as Rested
     from detent.adapters.testing.simulation.trace import Said as Said
     from detent.adapters.testing.simulation.trace import Trace as Trace
+    from detent.ports.laws import ChatGeneratorCheck as ChatGeneratorCheck
     from detent.ports.laws import check_chance as check_chance
     from detent.ports.laws import check_chat_generator as check_chat_generator
     from detent.ports.laws import check_claims as check_claims
@@ -142,9 +143,9 @@ else:
             ),
             "adapters.testing.simulation.trace": "Folded Opened Performed Rested Said Trace",
             "ports.laws": (
-                "check_chance check_chat_generator check_claims check_clock check_confirmation_ui "
-                "check_handler check_host check_journal check_notices check_observer "
-                "check_submissions check_tool_executor"
+                "ChatGeneratorCheck check_chance check_chat_generator check_claims check_clock "
+                "check_confirmation_ui check_handler check_host check_journal check_notices "
+                "check_observer check_submissions check_tool_executor"
             ),
             "ports.real_models": "RealModelForbiddenError allow_real_models forbid_real_models",
         },

@@ -9,17 +9,25 @@ try.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from inspect import isawaitable, iscoroutinefunction, signature
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args
 
-from attrs import frozen
+from attrs import astuple, frozen
 
 from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult
-from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, SchemaMode
+from detent.core.chat.replies import (
+    ChatReply,
+    FinishReason,
+    ModelFailure,
+    SchemaMode,
+    TokenLogprob,
+    Usage,
+)
 from detent.core.errors import DetentError
 from detent.core.tools.tool import ToolSpec
+from detent.core.values.checks import meant
 from detent.core.values.fast_values import fast_init
 
 if TYPE_CHECKING:  # a provider alone needs no run
@@ -115,8 +123,12 @@ class AsyncChatGenerator(Protocol):
         ...
 
 
+OPTIONS = ("tools", "generation_kwargs", "streaming_callback")
+"""What an agent gives to a chat generator by name, at every call."""
+
+
 def require_chat_generator(generator: object, *, tools: bool) -> None:
-    """Raise TypeError unless `given` can answer a conversation, and be told of any `tools`.
+    """Raise TypeError unless `generator` can answer a conversation, and be told of any `tools`.
 
     It has a method `run` or `run_async`, and the method takes what an agent passes to it.
     """
@@ -127,15 +139,40 @@ def require_chat_generator(generator: object, *, tools: bool) -> None:
             f"chat_generator must be an object with a method run or run_async, got {generator!r}; "
             "chat_generator('openai:MODEL') makes one of a name"
         )
-    for parameters in (signature(method).parameters for method in able):
-        takes_any = any(
-            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    kind = type(generator).__name__
+    if iscoroutinefunction(methods[0]):
+        raise TypeError(
+            f"{kind}.run is a coroutine function: call it run_async; it serves agent.run as well"
         )
-        if tools and "tools" not in parameters and not takes_any:
+    for method in able:
+        parameters = signature(method).parameters
+        missing = [name for name in OPTIONS if name not in parameters]
+        if any(item.kind is item.VAR_KEYWORD for item in parameters.values()) or not missing:
+            continue
+        if tools and "tools" in missing:
             raise TypeError(
-                f"{type(generator).__name__} does not accept tools parameter in its run method; an "
-                "agent with tools requires a chat generator that supports them"
+                f"{kind} does not accept tools parameter in its run method; an agent with tools "
+                "requires a chat generator that supports them"
             )
+        raise TypeError(
+            f"{kind} does not take {', '.join(missing)}, which an agent gives to it by name: have "
+            "its method take **options as well"
+        )
+
+
+def require_awaitable(answer: object, generator: object) -> Awaitable[ChatReply]:
+    """What `run_async` has given, if it can be awaited.
+
+    Raises:
+        ChatGeneratorError: it cannot; the message says what `generator` has to give.
+    """
+    if isawaitable(answer):
+        return cast("Awaitable[ChatReply]", answer)
+    text = (
+        f"{type(generator).__name__}.run_async must be a coroutine function, async def run_async; "
+        f"it gave {type(answer).__name__}. A blocking method is called run"
+    )
+    raise ChatGeneratorError(ModelFailure("bug", text))
 
 
 def schema_mode_of(generator: object) -> SchemaMode:
@@ -160,15 +197,53 @@ def require_reply(reply: object, generator: object) -> ChatReply:
     else:
         try:
             labels_of([reply.message])
+            misfit = _misfit(reply)
         except ValueError as error:
-            text = f"{type(generator).__name__} gave a reply that cannot be used: {error}"
-            raise ChatGeneratorError(ModelFailure("bug", text)) from error
-        return reply
+            misfit = str(error)
+        if misfit is None:
+            return reply
+        text = f"{type(generator).__name__} gave a ChatReply that cannot be used: {misfit}"
+        raise ChatGeneratorError(ModelFailure("bug", text))
     text = (
         f"{type(generator).__name__} must answer with a ChatReply that holds the assistant's "
         f"message, such as ChatReply(ChatMessage.from_assistant(text)); it gave {got}"
     )
     raise ChatGeneratorError(ModelFailure("bug", text))
+
+
+REASONS: tuple[str, ...] = get_args(FinishReason)
+
+
+def _misfit(reply: ChatReply) -> str | None:
+    """What of a reply, beside its message, is not of its type; None where all is.
+
+    RULE: else it would be found where the run is stored, or read by others, and look like a fault
+    of theirs. The constructor does not look: it is called too often.
+    """
+    reason, usage = reply.finish_reason, reply.usage
+    if not (isinstance(reason, str) and reason in REASONS):
+        near = meant(reason, REASONS) if isinstance(reason, str) else ""
+        words = ", ".join(map(repr, REASONS))
+        return (
+            f"its finish_reason is one of {words}, got {reason!r:.80}{near}; a provider's own word "
+            "is its raw_finish_reason"
+        )
+    counts: tuple[object, ...] = astuple(usage) if isinstance(usage, Usage) else (usage,)
+    if not all(type(count) is int and count >= 0 for count in counts):
+        return (
+            "its usage is a Usage with whole numbers of tokens, such as Usage(input_tokens=12, "
+            f"output_tokens=3), got {usage!r:.120}; what is not known is 0"
+        )
+    for name in ("model", "raw_finish_reason"):
+        if not isinstance(text := getattr(reply, name), str):
+            return f"its {name} is a text, got {text!r:.80}; what is not known is ''"
+    estimated: object = reply.usage_estimated
+    if not isinstance(estimated, bool):
+        return f"its usage_estimated is True or False, got {estimated!r:.80}"
+    logprobs: object = reply.logprobs
+    if not (isinstance(logprobs, tuple) and all(isinstance(p, TokenLogprob) for p in logprobs)):
+        return f"its logprobs are a tuple of TokenLogprob, got {logprobs!r:.80}"
+    return None
 
 
 def labels_of_replies(generator: object) -> tuple[str, ...]:

@@ -26,11 +26,12 @@ from detent import (
     on_exit,
     tool,
 )
-from detent.adapters.cli.runs.views import tree
+from detent.adapters.cli.runs.views import timeline, tree
 from detent.adapters.stories.parts import Story
 from detent.adapters.stories.steps import steps_of
-from detent.adapters.stories.story import TAKEN_UP, story_of
-from detent.approvals import CallRule, RuleList
+from detent.adapters.stories.story import TAKEN_UP, TRIED_ANEW, WENT_ON, story_of
+from detent.adapters.web.timeline import picture_of
+from detent.approvals import CallRule, Deny, RuleList
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.journals import Entry, Runs
 from detent.machine import OutcomeUnknownError, ToolStarted
@@ -168,7 +169,7 @@ def test_what_was_said_before_quotes_no_secret_of_a_call() -> None:
 
 
 def test_notes_say_what_else_has_happened() -> None:
-    """Resumed, sent back; that a process has taken a run up again is no step of it."""
+    """Resumed, sent back; that a run goes on is no step of it."""
 
     @on_exit
     def once_more(run: Any) -> str | None:
@@ -182,9 +183,52 @@ def test_notes_say_what_else_has_happened() -> None:
     agent.resume("r")
     clerk(store, "Short.", "Long.", hooks=[once_more]).run("Go", run_id="again")
 
-    assert [turn.notes for turn in told(store).turns] == [[TAKEN_UP]]
-    assert TAKEN_UP not in steps_of("r", store.read("r"))
+    assert [turn.before for turn in told(store).turns] == [[TRIED_ANEW]]
+    assert TRIED_ANEW not in steps_of("r", store.read("r"))
     assert told(store, "again").notes == ["the answer was sent back: Say more."]
+
+
+def test_what_becomes_of_a_run_stands_where_it_has_become_of_it() -> None:
+    """From a wait, from a failure above the answer that came of it, from the middle of its work."""
+    store = MemoryJournal()
+    broken = ChatGeneratorError(ModelFailure("server", "out of order"))
+    agent = clerk(store, said(PAY), broken, said(text="Paid."), model_retries=0)
+    agent.run("Go", run_id="r", raise_at_break_point=False)
+    agent.decide("r", *(call.confirm() for call in agent.pending("r")))
+    with pytest.raises(ChatGeneratorError):
+        agent.resume("r")
+    agent.resume("r")
+    cut = story_of("r", [*list(store.read("r"))[:2], Entry(2, 1.0, "Resumed", "running", {})])
+
+    assert [(turn.before, turn.notes) for turn in told(store).turns] == [
+        ([], [WENT_ON]),
+        ([TRIED_ANEW], []),
+    ]
+    texts = [text.strip() for text, _ in tree(told(store))]
+    assert texts[-4:] == [
+        "turn 2",
+        "no answer: server: out of order",
+        TRIED_ANEW,
+        "model: Paid.",
+    ]
+    assert cut is not None
+    assert cut.turns[0].notes == [TAKEN_UP]
+
+
+def test_a_call_that_was_denied_has_a_row_in_the_timeline() -> None:
+    """At the moment in which it was settled; so has one whose arguments are wrong."""
+    store = MemoryJournal()
+    denied = {"pay": lambda *_: Deny("never")}
+    calls = said(PAY, ToolCall("look", {"q": 5}))
+    clerk(store, calls, "Done.", confirmation_strategies=denied).run("Go", run_id="r")
+
+    rows = [text for text, _ in timeline(told(store), 80, lambda _: True)]
+    assert [row.split()[0] for row in rows if row.endswith("not run")] == ["pay", "look"]
+    picture = picture_of(list(store.read("r")), 0.0)
+    assert picture is not None
+    assert picture.has_calls_not_run
+    texts = [drawn.text for drawn in picture.bars if not drawn.bar.is_run]
+    assert sorted(texts) == ["look: look, not run", "pay: pay, not run"]
 
 
 def test_what_a_policy_says_is_told() -> None:

@@ -18,25 +18,32 @@ from detent import (
     IdempotencyKey,
     Inbox,
     MemoryJournal,
+    Retries,
     ScriptedChatGenerator,
+    Tool,
     ToolCall,
     on_exit,
     tool,
 )
 from detent.adapters.telemetry.logs import LOGGER, log_event
-from detent.approvals import Allow, Deny
+from detent.approvals import Allow, Ask, Deny
 from detent.machine import (
     CallRef,
     CancelRequested,
     ClockTicked,
+    Event,
     GrantRevoked,
+    Judged,
+    ModelReplied,
     OutcomeUnknownError,
     Resumed,
     ToolLost,
     ToolNeverRan,
+    ToolStarted,
     start,
+    step,
 )
-from detent.models import ModelFailure
+from detent.models import ChatReply, ModelFailure
 
 PRIVATE = "nobody may read this"
 
@@ -123,6 +130,133 @@ def test_a_model_without_an_answer_is_told_of(caplog: pytest.LogCaptureFixture) 
     assert PRIVATE not in caplog.text
 
 
+def test_the_last_attempt_of_the_model_is_said_to_be_the_last(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A failure may pass, but nobody asks any more once the attempts are used up."""
+    caplog.set_level(logging.DEBUG, "detent")
+    failures = [ChatGeneratorError(ModelFailure("overloaded", "", retryable=True))] * 2
+
+    with pytest.raises(ChatGeneratorError):
+        working(*failures, model_retries=Retries(1, backoff_s=0)).run("go", run_id="r")
+
+    assert [line for line in told(caplog) if "attempt" in line] == [
+        "DEBUG run r: attempt 1; it is asked again",
+        "DEBUG run r: attempt 2; it is not asked again",
+    ]
+
+
+def test_the_last_attempt_of_a_tool_is_said_to_be_the_last(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Of an agent inside as well, which is gone when it fails."""
+    caplog.set_level(logging.DEBUG, "detent")
+
+    @tool(retries=Retries(1, backoff_s=0))
+    def look() -> str:
+        """Look."""
+        raise OSError
+
+    failure = ChatGeneratorError(ModelFailure("overloaded", "", retryable=True))
+    inner = Agent(chat_generator=ScriptedChatGenerator(failure), model_retries=0)
+    helper = AgentTool(inner, name="ask", description="Ask.")
+    model = ScriptedChatGenerator(ToolCall("look"), ToolCall("ask", {"task": "go"}), "done")
+    Agent(chat_generator=model, tools=[look, helper]).run("go", run_id="r")
+
+    assert [line for line in told(caplog) if "attempt" in line] == [
+        "DEBUG run r: attempt 1; it is tried again",
+        "DEBUG run r: attempt 2; the model is told",
+        "DEBUG run r > ask: attempt 1; it is not asked again",
+    ]
+
+
+def test_a_call_that_does_not_run_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """In a word why, also where no other call of the reply runs, and of an agent inside."""
+    caplog.set_level(logging.INFO, "detent")
+    rare = tool(max_calls=1)(add.function)
+    inner = Agent(chat_generator=ScriptedChatGenerator(ToolCall("gone"), "done"), tools=[fail])
+    helper = AgentTool(inner, name="ask", description="Ask.")
+    calls = [ToolCall("add", {"a": 1, "b": 2}), ToolCall("add", {"a": 1, "b": 2})]
+    model = ScriptedChatGenerator(
+        ToolCall("add", {"a": PRIVATE}, id="c1"),
+        ChatMessage.from_assistant(tool_calls=calls),
+        ToolCall("ask", {"task": "go"}),
+        "done",
+    )
+
+    Agent(chat_generator=model, tools=[rare, helper]).run("go", run_id="r")
+
+    lines = [one for one in caplog.records if "did not run" in one.getMessage()]
+    assert [one.getMessage() for one in lines] == [
+        "run r: turn 1: add did not run (invalid_arguments)",
+        "run r: turn 2: add did not run (over_limit)",
+        "run r: turn 2: add did not run (over_limit)",
+        "run r > ask: turn 1: gone did not run (unknown_tool)",
+    ]
+    fields = [vars(lines[0])[name] for name in ("run_id", "turn", "tool", "call_id")]
+    assert fields == ["r", 1, "add", "c1"]
+    assert PRIVATE not in caplog.text
+
+
+def test_an_answer_of_another_type_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Else three turns would go by, and nothing would say what for."""
+    caplog.set_level(logging.INFO, "detent")
+    call = ToolCall("final_answer", {"value": PRIVATE})
+    working(PRIVATE, call, PRIVATE, output_type=int).run("go", run_id="r")
+
+    assert [line for line in told(caplog) if "type" in line] == [
+        "INFO run r: turn 1: the answer does not fit the output type",
+        "INFO run r: turn 2: final_answer does not fit the output type",
+        "INFO run r: turn 3: the answer does not fit the output type",
+    ]
+    assert PRIVATE not in caplog.text
+
+
+def test_what_takes_too_long_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """A tool that gives no answer in time, and whether it is tried again."""
+    caplog.set_level(logging.DEBUG, "detent")
+    slow = Tool("slow", "Slow.", {"type": "object"}, lambda: 1, timeout_s=1, retries=1)
+    spec = Agent(chat_generator=ScriptedChatGenerator(), tools=[slow]).spec
+    call = ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("slow", id="c1")]))
+    ref = CallRef(1, 0)
+    run = step(spec, start(spec, [], run_id="r"), ModelReplied(1, 1, call))
+    events: list[Event] = [
+        ToolStarted(ref, 1, 10.0),
+        ClockTicked(11.0),
+        ClockTicked(12.0),
+        ToolStarted(ref, 2, 12.0),
+        ClockTicked(13.0),
+    ]
+    for event in events:
+        before, run = run, step(spec, run, event)
+        log_event(spec, before, event, run)
+
+    assert told(caplog) == [
+        "INFO run r: turn 1: slow began",
+        "INFO run r: turn 1: slow failed (timeout)",
+        "DEBUG run r: attempt 1; it is tried again",
+        "DEBUG run r: a pause is over",
+        "INFO run r: turn 1: slow began",
+        "INFO run r: turn 1: slow failed (timeout)",
+        "DEBUG run r: attempt 2; the model is told",
+    ]
+
+
+def test_a_question_that_nobody_answers_in_time_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """That was a no, and the run goes on."""
+    caplog.set_level(logging.INFO, "detent")
+    asks = {"add": lambda *_: Ask(expires_s=1)}
+    spec = working(confirmation_strategies=asks).spec
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[ADD]))
+    run = step(spec, start(spec, [], run_id="r"), ModelReplied(1, 1, reply))
+    run = step(spec, run, Judged(CallRef(1, 0), Ask(expires_s=1), at=10.0))
+    event = ClockTicked(11.0)
+
+    log_event(spec, run, event, step(spec, run, event))
+
+    assert told(caplog) == ["INFO run r: turn 1: add was not decided about in time"]
+
+
 def test_what_humans_hooks_and_callers_do_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """A question, its answer, a process that goes on, an answer that is sent back, an end."""
     caplog.set_level(logging.INFO, "detent")
@@ -192,7 +326,7 @@ def test_every_event_has_its_line(event: Any, text: str, caplog: pytest.LogCaptu
     spec = working().spec
     before, after = (start(spec, [], run_id="r") for _ in range(2))
 
-    log_event(before, event, after)
+    log_event(spec, before, event, after)
 
     assert told(caplog) == [text]
 
@@ -200,9 +334,10 @@ def test_every_event_has_its_line(event: Any, text: str, caplog: pytest.LogCaptu
 def test_what_changes_nothing_is_told_at_debug(caplog: pytest.LogCaptureFixture) -> None:
     """An answer that came twice, say."""
     caplog.set_level(logging.DEBUG, "detent")
-    run = start(working().spec, [], run_id="r")
+    spec = working().spec
+    run = start(spec, [], run_id="r")
 
-    log_event(run, Resumed("x"), run)
+    log_event(spec, run, Resumed("x"), run)
 
     assert told(caplog) == ["DEBUG run r: Resumed changed nothing: it is late, or came before"]
 

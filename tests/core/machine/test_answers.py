@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import pytest
 from attrs import evolve, frozen
 
-from detent import ChatMessage, Limits, OutputError, OutputType, State, Tool, ToolCall, WiringError
+from detent import (
+    ChatMessage,
+    Limits,
+    OutputError,
+    OutputType,
+    SecretParameter,
+    State,
+    Tool,
+    ToolCall,
+    WiringError,
+    tool,
+)
 from detent.adapters.control.breakpoints import ToolBreakpoint
 from detent.core.chat.replies import FinishReason
-from detent.core.machine.turns import output_of
+from detent.core.machine.outputs import output_of
 from detent.core.run.run import RunOptions
 from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,
+    AnswerRejected,
     AskModel,
+    CallRef,
     Exhausted,
     Finished,
     ModelReplied,
@@ -139,6 +154,61 @@ def test_the_tries_of_a_run_are_counted() -> None:
     run = said(spec, run, answer(name=2))
     assert run.outcome == Exhausted("output_tries")
     with pytest.raises(OutputError, match="output_tries"):
+        output_of(spec, run)
+
+
+def test_what_did_not_fit_is_said_where_there_is_no_output() -> None:
+    """The path and the reason, and how the last reply begins: also of one that was cut short."""
+    spec = evolve(SPEC, output=OutputType(Place, tries=1, native="never"))
+    for line, fault, begin in (
+        (answer(name=2), "'name' must be a string, got 2", "'{\"name\": 2}'"),
+        (answer(nmae="Oslo"), "'name' is missing", '\'{"nmae": "Oslo"}\''),
+        ("O" * 200, "the answer is no JSON: ", f"{'O' * 120!r};"),
+        (ToolCall("final_answer", unreadable='{"name'), "not a JSON object", "'{\"name'"),
+    ):
+        with pytest.raises(OutputError) as caught:
+            output_of(spec, said(spec, run_of(spec), line))
+        assert str(caught.value).startswith("run r has no output: it ended by 'output_tries'. ")
+        assert fault in str(caught.value)
+        assert f"The last reply begins with {begin}" in str(caught.value)
+    with pytest.raises(OutputError, match=r"'length'.*no JSON.*The last reply is empty"):
+        output_of(spec, said(spec, run_of(spec), "", reason="length"))
+
+
+def test_what_did_not_fit_says_no_secret() -> None:
+    """Neither as what was there in place of what fits, nor as how the reply begins."""
+
+    @tool
+    def enter(pin: Annotated[str, SecretParameter()]) -> str:
+        """Enter."""
+        return "in"
+
+    tools = by_name([enter])
+    spec = evolve(SPEC, tools=tools, output=OutputType(int, tries=1, native="never"))
+    run = said(spec, run_of(spec), ToolCall("enter", {"pin": "hush-hush-4711"}, "c1"))
+    run = step(spec, run, ToolStarted(CallRef(1, 0), 1))
+    run = step(spec, run, ToolReturned(CallRef(1, 0), 1, ToolResult("in")))
+    run = said(spec, run, answer(value="by hush-hush-4711"))
+
+    with pytest.raises(OutputError, match="begins with") as caught:
+        output_of(spec, run)
+    assert "hush" not in str(caught.value)
+
+
+def test_a_run_that_has_ended_before_its_answer_says_only_that() -> None:
+    """Its last reply was none: it called another tool."""
+    spec = evolve(SPEC, limits=Limits(1))
+    run = said(spec, run_of(spec), ToolCall("gone", {}, "c1"))
+    with pytest.raises(OutputError, match=r"no output: it ended by 'max_agent_steps'$"):
+        output_of(spec, run)
+
+
+def test_an_answer_that_fits_and_was_sent_back_is_not_said_not_to_fit() -> None:
+    """Somebody was not content with it, and no step was left for another."""
+    spec = evolve(BARE, output=OutputType(Place, native="always"), limits=Limits(1))
+    run = said(spec, run_of(spec), '{"name": "Oslo"}')
+    run = step(spec, run, AnswerRejected(1, "no"))
+    with pytest.raises(OutputError, match=r"no output: it ended by 'max_agent_steps'$"):
         output_of(spec, run)
 
 

@@ -75,7 +75,7 @@ def test_an_annotation_that_leads_nowhere_is_an_error() -> None:
 
     def look(at: Somewhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - the mistake
 
-    with pytest.raises(ToolDefinitionError, match="Import it at module level"):
+    with pytest.raises(ToolDefinitionError, match="Define or import it at module level"):
         signature_of(look)
 
 

@@ -16,7 +16,7 @@ from detent import (
     StreamingChunk,
     ToolCall,
 )
-from detent.models import ChatReply, ModelFailure, ToolCallDelta, Usage
+from detent.models import ChatReply, ModelFailure, ToolCallDelta, ToolSpec, Usage
 from detent.ports.laws.chat import MakeGenerator
 from detent.testing import check_chat_generator
 
@@ -63,6 +63,33 @@ def show(*deltas: ToolCallDelta) -> StreamingChunk:
     return StreamingChunk(tool_calls=deltas)
 
 
+def test_a_check_says_what_it_has_tried_and_what_not() -> None:
+    """A plain question alone says little of what an agent asks; the result says how to ask more."""
+    check = check_chat_generator(lambda: Showing(TEXT))
+
+    rows = str(check).splitlines()
+    assert rows[:2] == [
+        "in order: run: 1 message, no tools",
+        "in order: run: 1 message, no tools, streamed in no pieces",
+    ]
+    assert [row.partition(":")[0] for row in rows[2:]] == ["not tried"] * 3
+    assert "tools, as none were offered: give tools=[my_tool.spec], and messages=" in rows[2]
+    assert "streaming, as no piece was shown: one that streams calls its streaming" in rows[3]
+    assert "what goes wrong: give unable=, which makes one whose model cannot" in rows[4]
+
+
+def test_a_check_of_all_leaves_nothing_untried() -> None:
+    """Tools, their results, pieces, and a model that cannot answer; without a call it says so."""
+    spec = ToolSpec("add", "Add.", {"type": "object"})
+    whole = check_chat_generator(say(CALLS), tools=[spec], unable=down)
+    (untried,) = check_chat_generator(say(TEXT), tools=[spec], unable=down).untried
+
+    assert not whole.untried
+    assert whole.tried[2] == "run: 1 message, 1 tool, and the results of 1 call"
+    assert whole.tried[-1] == "run_async: a model that cannot answer"
+    assert untried.startswith("a call and its result, as the model called none of the tools")
+
+
 def test_pieces_may_come_in_any_grain() -> None:
     """Texts, thoughts and calls, cut anywhere."""
     thought = ReasoningContent("Adding.")
@@ -86,6 +113,10 @@ def calling(*calls: ToolCall) -> ChatReply:
 BROKEN: dict[str, Showing] = {
     "must answer with a ChatReply": Showing("hello"),
     "stored as JSON": Showing(evolve(TEXT, extra={"at": object()})),
+    "finish_reason is one of 'stop', .*'end_turn'": Showing(
+        evolve(TEXT, finish_reason=cast(Any, "end_turn"))
+    ),
+    "usage is a Usage": Showing(evolve(TEXT, usage=cast(Any, {"input_tokens": 1}))),
     "without a call the finish_reason of a reply is not": Showing(
         evolve(TEXT, finish_reason="tool_calls")
     ),

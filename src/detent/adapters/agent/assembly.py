@@ -347,7 +347,7 @@ class Assembly(Generic[S]):
         """The observers of a run: policies that learn, the user's, who tells, and who logs."""
         learning = [rules.observer(spec)] if rules.learners or rules.inner else []
         telling = [] if tell is None else [telling_results(spec, tell)]
-        logging = [logging_observer(run)] if LOGGER.isEnabledFor(INFO) else []
+        logging = [logging_observer(spec, run)] if LOGGER.isEnabledFor(INFO) else []
         return [*learning, *self.observers, *telling, *logging]
 
 

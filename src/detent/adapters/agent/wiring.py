@@ -66,7 +66,7 @@ def assemble(
         wordings=rules.wordings,
         limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
         generation_kwargs=generation_kwargs or {},
-        model_retries=retries_of(model_retries),
+        model_retries=retries_of(model_retries, "model_retries"),
         fail_on_tool_fault=raise_on_tool_invocation_failure,
         output=output_for(chat_generator, output_type),
         vouches=vouches_of(ports.get("approvers")),

@@ -68,6 +68,7 @@ from detent.ports.chat import (
     ChatGenerator,
     ChatGeneratorError,
     StreamingCallback,
+    require_awaitable,
 )
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationStrategy, ConfirmationUI
@@ -254,7 +255,7 @@ class EffectPerformer:
             generation_kwargs=effect.generation_kwargs,
             streaming_callback=pieces,
         )
-        return reply
+        return require_awaitable(reply, chat)
 
     def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
         cost = 0.0 if self.price is None else self.price(reply)

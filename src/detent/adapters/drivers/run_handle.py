@@ -21,7 +21,7 @@ from detent.adapters.providers.registry import provider_of
 from detent.adapters.telemetry.logs import log_waiting
 from detent.core.chat.replies import ModelFailure
 from detent.core.errors import StateError
-from detent.core.machine.turns import output_of
+from detent.core.machine.outputs import output_of
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event
 from detent.core.run.outcomes import Failed

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import sha256
-from importlib.metadata import version
 from math import inf
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
@@ -24,6 +23,7 @@ from detent.adapters.mcp.definitions import (
 )
 from detent.adapters.mcp.faults import MCPServerError, require_sdk
 from detent.adapters.system.threads_and_loops import in_background
+from detent.adapters.system.version import __version__
 from detent.adapters.tools.toolsets import Toolset
 from detent.core.chat.messages import ResultPart
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
@@ -239,7 +239,7 @@ class _Reach:
             cache=None,
             mode=self.mode,
             message_handler=on_message,
-            client_info=Implementation(name="detent", version=version("detent")),
+            client_info=Implementation(name="detent", version=__version__),
             elicitation_callback=self.answering.elicit if self.answering.ui else None,
             sampling_callback=self.answering.sample if self.answering.sampling else None,
         )

@@ -6,11 +6,13 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import asdict, define, field
 
-from detent.adapters.stories.statuses import MAY_RUN, WAITS
+from detent.adapters.stories.statuses import MAY_RUN, NOT_RUN, WAITS
 
 Kind: TypeAlias = Literal["model", "work", "wait"]
 CUT_SHORT, FAILED, DECIDED = "cut short", "failed", "decided"
 """What a stretch has come to, where it did not just end."""
+NEVER_BEGUN = frozenset({"failed", "refused", NOT_RUN})
+"""What may become of a call that was neither worked on nor asked about."""
 
 
 @define
@@ -20,7 +22,8 @@ class Stretch:
     Attributes:
         ended_at: None goes on. Of work that was cut short, the last moment at which anything is
             known of its process: nobody saw when it ended.
-        came_to: "" or "failed"; of work that was "cut short" that, of a wait "decided".
+        came_to: "" or "failed"; of work that was "cut short" that, of a wait "decided"; "not run"
+            of the moment in which it was settled that there is no work.
     """
 
     kind: Kind
@@ -80,6 +83,18 @@ class Call:
         last = self.stretches[-1:]
         return self.status == MAY_RUN and any(stretch.came_to == DECIDED for stretch in last)
 
+    @property
+    def drawn(self) -> list[Stretch]:
+        """What a line of time shows of it.
+
+        Where nothing took time, as a policy has denied it or its arguments are wrong, that is the
+        moment in which this was settled.
+        """
+        at = self.ended_at
+        if self.stretches or at is None or self.status not in NEVER_BEGUN:
+            return self.stretches
+        return [Stretch("work", at, at, NOT_RUN)]
+
     def of(self, kind: Kind) -> list[Stretch]:
         """Its stretches of one kind, in order."""
         return [stretch for stretch in self.stretches if stretch.kind == kind]
@@ -129,6 +144,7 @@ class Turn:
         began_at: when it was to be asked, in seconds since 1970.
         asked: when the model was at work on it: each attempt has its own stretch.
         cost: what the reply has cost, where the agent had a price list.
+        before: what has become of the run while the model was to answer.
         notes: what was said to the run since: the next turn is the first that reads it for sure.
     """
 
@@ -145,6 +161,7 @@ class Turn:
     cost: float | None = None
     failures: list[str] = field(factory=list)
     calls: list[Call] = field(factory=list)
+    before: list[str] = field(factory=list)
     notes: list[str] = field(factory=list)
 
 
@@ -155,6 +172,7 @@ class Story:
     Attributes:
         woken_at: when a process last took it up.
         lived_at: the last moment at which a process is known to have been at it.
+        rests: whether nothing was at work when an entry was last written: it waits, or has ended.
         before: who said what in the runs that it goes on behind, or is a fork of.
         asked: what the users said with whom it begins.
         fork_of: of which run it is a fork, and after how many of its `entries`; None where that is
@@ -172,6 +190,7 @@ class Story:
     last_at: float = 0.0
     woken_at: float = 0.0
     lived_at: float = 0.0
+    rests: bool = False
     before: list[tuple[str, str]] = field(factory=list)
     asked: list[str] = field(factory=list)
     fork_of: dict[str, Any] | None = None

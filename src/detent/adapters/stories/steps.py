@@ -10,7 +10,7 @@ from attrs import frozen
 
 from detent.adapters.stories.entries import compact, messages_in, text_in
 from detent.adapters.stories.parts import Story
-from detent.adapters.stories.story import TAKEN_UP, story_of
+from detent.adapters.stories.story import RESUMED, story_of
 from detent.core.tools.masking import masked
 from detent.ports.journal import Entry
 
@@ -89,5 +89,5 @@ def _of_story(story: Story) -> Iterator[str]:
 
 
 def _said(notes: Iterable[str]) -> Iterator[str]:
-    """But that a process has taken the run up, which is no step of it."""
-    return (note for note in notes if note != TAKEN_UP)
+    """But that the run goes on, which is no step of it."""
+    return (note for note in notes if note not in RESUMED)

@@ -33,6 +33,10 @@ from detent.ports.journal import Entry, with_data
 
 SEALED = "what it holds is sealed: --store app:MODULE:NAME reads it by its agent's journal"
 TAKEN_UP = "a process has taken it up again"
+WENT_ON = "it has gone on"
+TRIED_ANEW = "the model was asked anew"
+RESUMED = frozenset({TAKEN_UP, WENT_ON, TRIED_ANEW})
+"""That a run goes on: from the middle of its work, from a stop, or from where it had failed."""
 FROM_OUTSIDE = frozenset({"HumanDecided", "GrantRevoked", "CancelRequested", "MessageReceived"})
 """What anybody may write: it proves no process of the run."""
 
@@ -49,9 +53,10 @@ def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
         else:
             _take(story, entry.at, entry.kind, data)
         story.entries, story.status, story.last_at = story.entries + 1, entry.status, entry.at
+        rests = entry.kind == "Stopped" or entry.status == "waiting"
         if event_path(entry.kind, data)[-1] not in FROM_OUTSIDE:
-            story.lived_at = entry.at
-        if entry.kind == "Stopped" or entry.status == "waiting":  # its process may well end here
+            story.lived_at, story.rests = entry.at, rests
+        if rests:  # its process may well end here
             _interrupt(story, entry.at)
     secrets.leave(story)
     return story if story.entries else None
@@ -124,7 +129,7 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
     elif kind == "AnswerRejected":
         story.notes.append(f"the answer was sent back: {data.get('text', '')}")
     elif kind == "Resumed":
-        _note(story, TAKEN_UP)
+        _resumed(story)
         _interrupt(story, story.lived_at, CUT_SHORT)
         _wake(story, at)
     story.last_at = at
@@ -134,6 +139,20 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
 def _note(story: Story, text: str) -> None:
     """Keep what was said, or has happened, where the run had come to."""
     (story.turns[-1].notes if story.turns else story.notes).append(text)
+
+
+def _resumed(story: Story) -> None:
+    """Keep that the run goes on, behind what it goes on from.
+
+    That its process has ended is known of none that stood still.
+    """
+    turn = story.turns[-1] if story.turns else None
+    text = WENT_ON if story.rests else TAKEN_UP
+    text = TRIED_ANEW if story.status == "failed" else text
+    if turn is not None and turn.replied_at is None:
+        turn.before.append(text)
+    else:
+        _note(story, text)
 
 
 def _interrupt(story: Story, at: float, came_to: str = "") -> None:

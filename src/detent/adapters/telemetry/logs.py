@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
+
+from attrs import frozen
 
 from detent.adapters.system.terminal import escape_control
 from detent.core.chat.replies import Usage
+from detent.core.machine.calls import after_tick
 from detent.core.machine.delegation import runs_in
+from detent.core.machine.opening import open_slots, with_call_ids
+from detent.core.machine.rejections import Around
 from detent.core.run.approval import Allow, Deny, Verdict
 from detent.core.run.events import (
     AnswerRejected,
+    Attempted,
     CancelRequested,
     ClockTicked,
     Event,
@@ -34,8 +41,21 @@ from detent.core.run.events import (
     ToolReturned,
     ToolStarted,
 )
+from detent.core.run.outcomes import Exhausted
 from detent.core.run.refs import AgentRef, CallRef, Path
-from detent.core.run.run import AwaitingDecision, Run
+from detent.core.run.run import (
+    AnswerInvalid,
+    AwaitingDecision,
+    BackingOff,
+    Faulted,
+    Ready,
+    Run,
+    Running,
+    Slot,
+    Status,
+)
+from detent.core.run.spec import AgentSpec
+from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 from detent.ports.observer import Observer
 from detent.ports.pending import PendingCall
@@ -66,31 +86,52 @@ Line: TypeAlias = tuple[int, str, dict[str, Any]]
 """A level, a sentence, and the fields of its record beyond those of every record."""
 
 
-def logging_observer(run: Run[Any]) -> Observer:
-    """The observer that logs a run, which begins, or goes on."""
+def logging_observer(spec: AgentSpec[Any], run: Run[Any]) -> Observer:
+    """The observer that logs a run of the agent `spec`, which begins, or goes on."""
     is_new = run.turn == 1 and run.usage == Usage() and not (run.slots or run.outcome)
     text = f"begins with {len(run.messages)} messages" if is_new else "goes on"
     _emit(logging.INFO, f"run {run.id}: {text}", {"run_id": run.id, "turn": run.turn, "agents": ()})
-    return log_event
+    return partial(log_event, spec)
 
 
-def log_event(before: Run[Any], event: Event, after: Run[Any]) -> None:
+def log_event(spec: AgentSpec[Any], before: Run[Any], event: Event, after: Run[Any]) -> None:
     """Log what an event has changed in a run, and why it has changed nothing."""
     path: Path = ()
     inside, run_id = event, after.id
     while isinstance(inside, HappenedInside):
         path = (*path, AgentRef(*inside.ref, inside.tool_name))
+        spec = spec.agents.get(inside.tool_name, spec)
         inside = inside.event
-    run = dict(runs_in(before)).get(path) or dict(runs_in(after)).get(path, after)
-    common = {"run_id": run_id, "turn": run.turn, "agents": tuple(at.tool_name for at in path)}
-    who = "".join(f" > {at.tool_name}" for at in path)
+    earlier, later = dict(runs_in(before)), dict(runs_in(after))
+    run = earlier.get(path) or later.get(path, after)
+    names = tuple(at.tool_name for at in path)
+    common = {"run_id": run_id, "turn": run.turn, "agents": names}
+    who = "".join(f" > {name}" for name in names)
     if after is before:
         text = f"{type(inside).__name__} changed nothing: it is late, or came before"
         _emit(logging.DEBUG, f"run {run_id}{who}: {text}", common)
         return
-    now = dict(runs_in(after)).get(path, after)
-    for level, text, fields in (*_lines(run, inside, now), *_end(before, after)):
+    step = _Step(spec, run, later.get(path), (before, names))
+    for level, text, fields in (*_lines(step, inside), *_end(before, after)):
         _emit(level, f"run {run_id}{who}: {text}", common | fields)
+
+
+@frozen
+class _Step:
+    """A step of a run of the agent `spec`: the run before it and behind it.
+
+    Behind it an agent inside may be gone, as it has ended: there is no `after` then.
+    """
+
+    spec: AgentSpec[Any]
+    before: Run[Any]
+    after: Run[Any] | None
+    around: Around
+
+    def status(self, ref: CallRef) -> Status | None:
+        """What has become of a call; None where its turn is over."""
+        slots = () if self.after is None else self.after.slots
+        return next((slot.status for slot in slots if slot.ref == ref), None)
 
 
 def log_undescribed(tools: Mapping[str, Tool]) -> None:
@@ -154,38 +195,96 @@ def _emit(level: int, text: str, fields: dict[str, Any]) -> None:
     LOGGER.log(level, "%s", text, extra=fields)
 
 
-def _lines(run: Run[Any], event: Event, now: Run[Any]) -> Iterator[Line]:
-    """What is told of an event that has happened to a run, as it was before, and is now."""
+def _lines(step: _Step, event: Event) -> Iterator[Line]:
+    """What is told of an event that has happened to a run."""
     match event:
-        case ModelReplied(turn, attempt, reply):
-            yield _line(f"turn {turn}: the model answered", attempt=attempt)
-            used = reply.usage
-            counts = f"{used.input_tokens} tokens read, {used.output_tokens} written"
-            calls = len(reply.message.tool_calls)
-            yield _why(f"{counts}, {calls} tool calls, ended by {reply.finish_reason!r}")
+        case ModelReplied():
+            yield from _of_reply(step, event)
         case ModelFailed(turn, attempt, failure):
-            again = "it may be asked again" if failure.retryable else "it is not asked again"
+            goes_on = step.after is not None and step.after.outcome is None
+            again = "it is asked again" if goes_on else "it is not asked again"
             yield _line(f"turn {turn}: the model gave no answer ({failure.cause})", attempt=attempt)
             yield _why(f"attempt {attempt}; {again}")
-        case ToolStarted(ref, attempt) | ToolReturned(ref, attempt):
-            word = "began" if isinstance(event, ToolStarted) else "returned"
-            yield _of_tool(run, ref, word, attempt=attempt)
-            for text in event.result.warnings if isinstance(event, ToolReturned) else ():
-                yield logging.WARNING, text, {}
-        case ToolRaised(ref, attempt, fault, at):
-            yield _of_tool(run, ref, f"failed ({fault.kind})", attempt=attempt)
-            again = "it may be tried again" if at is not None else "the model is told"
-            yield _why(f"attempt {attempt}; {again}")
-        case ToolNeverRan(ref, attempt):
-            yield _of_tool(run, ref, "had not run", attempt=attempt)
-        case ToolLost(ref, attempt):
-            yield _of_tool(run, ref, "has an unknown outcome", attempt=attempt)
+        case ToolStarted() | ToolReturned() | ToolRaised() | ToolNeverRan() | ToolLost():
+            yield from _of_attempt(step, event)
         case Judged(ref, verdict):
-            yield _of_tool(run, ref, _judged(verdict, now, ref))
+            yield _of_tool(step.before, ref, _judged(verdict, step.status(ref)))
         case HumanDecided(ref, _, decision):
-            yield _of_tool(run, ref, f"was decided by a human: {type(decision).__name__.lower()}")
+            what = f"was decided by a human: {type(decision).__name__.lower()}"
+            yield _of_tool(step.before, ref, what)
+        case ClockTicked():
+            yield from _of_tick(step, event)
         case _:
             yield from _beside(event)
+
+
+def _of_reply(step: _Step, event: ModelReplied) -> Iterator[Line]:
+    """What has come, and what of it is of no use: calls that do not run, answers that do not fit.
+
+    The calls are checked once more: where none of a turn runs, it is over at once, and the run
+    behind it has only what the model is told, which may quote what nobody is to read here.
+    """
+    run, spec, reply, used = step.before, step.spec, event.reply, event.reply.usage
+    _, calls = with_call_ids(reply, event.turn)
+    yield _line(f"turn {event.turn}: the model answered", attempt=event.attempt)
+    counts = f"{used.input_tokens} tokens read, {used.output_tokens} written"
+    yield _why(f"{counts}, {len(calls)} tool calls, ended by {reply.finish_reason!r}")
+    for slot in open_slots(spec, run, calls, step.around)[0] if calls else ():
+        match slot.status:
+            case Faulted(fault):
+                yield _of_slot(slot, _not_run(fault))
+            case AnswerInvalid():
+                yield _of_slot(slot, "does not fit the output type")
+            case _:
+                pass
+    if not calls and step.after is not None and step.after.invalid_answers > run.invalid_answers:
+        yield _line(f"turn {event.turn}: the answer does not fit the output type")
+
+
+def _of_attempt(step: _Step, event: Attempted) -> Iterator[Line]:
+    run, ref, attempt = step.before, event.ref, event.attempt
+    match event:
+        case ToolStarted():
+            status = step.status(ref)
+            what = _not_run(status.fault) if isinstance(status, Faulted) else "began"
+            yield _of_tool(run, ref, what, attempt=attempt)
+        case ToolReturned():
+            yield _of_tool(run, ref, "returned", attempt=attempt)
+            yield from ((logging.WARNING, text, {}) for text in event.result.warnings)
+        case ToolRaised():
+            again = isinstance(step.status(ref), Ready | BackingOff)
+            yield from _of_fault(run, ref, attempt, event.fault, again=again)
+        case ToolNeverRan():
+            yield _of_tool(run, ref, "had not run", attempt=attempt)
+        case ToolLost():
+            yield _of_tool(run, ref, "has an unknown outcome", attempt=attempt)
+
+
+def _of_fault(
+    run: Run[Any], ref: CallRef, attempt: int, fault: ToolFault, *, again: bool
+) -> Iterator[Line]:
+    yield _of_tool(run, ref, f"failed ({fault.kind})", attempt=attempt)
+    yield _why(f"attempt {attempt}; {'it is tried again' if again else 'the model is told'}")
+
+
+def _of_tick(step: _Step, event: ClockTicked) -> Iterator[Line]:
+    """What it is time for: calls that have taken too long, questions that nobody has answered."""
+    run, after = step.before, step.after
+    is_over = after is not None and after.outcome == Exhausted("max_seconds")
+    lines = list[Line]()
+    for slot in () if is_over else run.slots:
+        status, now = slot.status, after_tick(step.spec, slot, event)
+        if isinstance(status, Running) and now is not slot:
+            again = isinstance(now.status, Ready | BackingOff)
+            fault = ToolFault("timeout", "")
+            lines += _of_fault(run, slot.ref, status.attempt, fault, again=again)
+    for record in () if after is None else after.decisions[len(run.decisions) :]:
+        lines.append(_of_tool(run, record.ref, "was not decided about in time"))
+    yield from lines or [_why("a pause is over")]
+
+
+def _not_run(fault: ToolFault) -> str:
+    return f"did not run ({fault.kind})"
 
 
 def _beside(event: Event) -> Iterator[Line]:
@@ -201,27 +300,31 @@ def _beside(event: Event) -> Iterator[Line]:
             yield _line("a hook has rejected the answer")
         case GrantRevoked():
             yield _line("a confirmation counts no longer")
-        case ClockTicked():
-            yield _why("a pause is over")
         case _:
             yield _why(f"{type(event).__name__} happened")
 
 
-def _judged(verdict: Verdict, now: Run[Any], ref: CallRef) -> str:
+def _judged(verdict: Verdict, status: Status | None) -> str:
     """What a policy has come to. It may ask about a call of which a yes is there already."""
     if isinstance(verdict, Deny):
         return "is denied by its policy"
     if isinstance(verdict, Allow):
         return "is allowed by its policy"
-    status = next((slot.status for slot in now.slots if slot.ref == ref), None)
     waits = isinstance(status, AwaitingDecision)
     return "waits for a human" if waits else "goes by what was decided"
 
 
 def _of_tool(run: Run[Any], ref: CallRef, what: str, **fields: Any) -> Line:
-    call = next((slot.call for slot in run.slots if slot.ref == ref), None)
-    tool, call_id = ("", None) if call is None else (call.tool_name, call.id)
-    return _line(f"turn {ref.turn}: {tool} {what}", tool=tool, call_id=call_id, **fields)
+    slot = next((slot for slot in run.slots if slot.ref == ref), None)
+    if slot is not None:
+        return _of_slot(slot, what, **fields)
+    return _line(f"turn {ref.turn}:  {what}", tool="", call_id=None, **fields)
+
+
+def _of_slot(slot: Slot, what: str, **fields: Any) -> Line:
+    call, turn = slot.call, slot.ref.turn
+    fields |= {"tool": call.tool_name, "call_id": call.id}
+    return _line(f"turn {turn}: {call.tool_name} {what}", **fields)
 
 
 def _end(before: Run[Any], after: Run[Any]) -> Iterator[Line]:

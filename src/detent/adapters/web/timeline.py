@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from attrs import frozen
 
 from detent.adapters.stories.parts import CUT_SHORT, FAILED, Story, Stretch
+from detent.adapters.stories.statuses import NOT_RUN
 from detent.adapters.stories.story import story_of
 from detent.ports.journal import Entry
 
@@ -30,6 +31,7 @@ class Bar:
         failed: whether it ended with an error.
         label: what it was.
         is_cut: whether it was cut short: until when it was at work nobody saw.
+        is_run: whether anything was at work; else it is the moment in which that was settled.
     """
 
     lane: str
@@ -39,6 +41,7 @@ class Bar:
     failed: bool = False
     label: str = ""
     is_cut: bool = False
+    is_run: bool = True
 
 
 def bars_of(entries: Sequence[Entry]) -> list[Bar]:
@@ -52,7 +55,7 @@ def _bars(story: Story, lane: str = "") -> Iterator[Bar]:
     for turn in story.turns:
         yield from (_bar(f"{lane}model", f"turn {turn.number}", one) for one in turn.asked)
         for call in turn.calls:
-            for stretch in call.stretches:
+            for stretch in call.drawn:
                 name = "waits" if stretch.kind == "wait" else call.tool
                 yield _bar(f"{lane}{name}", call.tool, stretch)
             if call.inside is not None:
@@ -62,7 +65,8 @@ def _bars(story: Story, lane: str = "") -> Iterator[Bar]:
 def _bar(lane: str, label: str, of: Stretch) -> Bar:
     sort: Sort = "tool" if of.kind == "work" else of.kind
     is_cut = of.came_to == CUT_SHORT
-    return Bar(lane, sort, of.began_at, of.ended_at, of.came_to == FAILED, label, is_cut)
+    is_run = of.came_to != NOT_RUN
+    return Bar(lane, sort, of.began_at, of.ended_at, of.came_to == FAILED, label, is_cut, is_run)
 
 
 @frozen
@@ -108,6 +112,11 @@ class Picture:
         """Whether a bar is of work that was cut short."""
         return any(drawn.bar.is_cut for drawn in self.bars)
 
+    @property
+    def has_calls_not_run(self) -> bool:
+        """Whether a bar is of a call that was not run."""
+        return any(not drawn.bar.is_run for drawn in self.bars)
+
 
 def picture_of(entries: Sequence[Entry], now: float) -> Picture | None:
     """The timeline of a run, `now` in seconds since 1970; None where nothing took time yet."""
@@ -126,6 +135,8 @@ def picture_of(entries: Sequence[Entry], now: float) -> Picture | None:
         took = until - bar.begin
         state = " failed" if bar.failed else "" if bar.end is not None else " goes on"
         text = f"{bar.lane}: {bar.label},{state} {took:.1f} s"
+        if not bar.is_run:
+            text = f"{bar.lane}: {bar.label}, not run"
         if bar.is_cut:
             text = f"{bar.lane}: {bar.label}, cut short after {took:.1f} s or later"
         x = (bar.begin - begin) * unit

@@ -146,9 +146,9 @@ def _parts_of(content: Sequence[Part], classes: frozenset[type]) -> tuple[Part, 
     parts = tuple(content)
     if not classes.issuperset(map(type, parts)):
         names = ", ".join(sorted(kind.__name__ for kind in classes))
-        others = (part for part in parts if type(part) not in classes)
-        wrong = content if isinstance(content, str) else next(others)
-        raise TypeError(f"a message is made of {names}, in a list; got {wrong!r:.80}")
+        hint = "; ChatMessage.from_user('…') makes one of a text" * isinstance(content, str)
+        wrong = content if hint else next(part for part in parts if type(part) not in classes)
+        raise TypeError(f"a message is made of {names}, in a list; got {wrong!r:.80}{hint}")
     return parts
 
 

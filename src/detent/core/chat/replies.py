@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
 
 from detent.core.chat.messages import ChatMessage
+from detent.core.values.checks import meant, names_told, number, of_kind
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 
@@ -110,13 +111,27 @@ FailureCause: TypeAlias = Literal[
 """Why a model call failed. "bug" is an exception that the chat generator did not mean to raise."""
 
 
+def _is_cause(instance: object, attribute: Attribute[Any], value: object) -> None:
+    causes = get_args(FailureCause)
+    if not (isinstance(value, str) and value in causes):
+        near = meant(value, causes) if isinstance(value, str) else ""
+        words = ", ".join(map(repr, causes))
+        raise ValueError(f"'cause' of ModelFailure is one of {words}, got {value!r:.80}{near}")
+
+
+@names_told
 @frozen
 class ModelFailure:
-    """A model call that gave no reply, as a value."""
+    """A model call that gave no reply, as a value.
 
-    cause: FailureCause
-    message: str
-    retryable: bool = False
-    retry_after_s: float | None = None
-    status: int | None = None
-    request_id: str | None = None
+    Raises:
+        ValueError: the `cause` is none, or a number is below 0.
+        TypeError: another part is not of its type.
+    """
+
+    cause: FailureCause = field(validator=_is_cause)
+    message: str = field(validator=of_kind(str, "a text"))
+    retryable: bool = field(default=False, validator=of_kind(bool, "True or False"))
+    retry_after_s: float | None = field(default=None, validator=number(0, or_none=True))
+    status: int | None = field(default=None, validator=of_kind(int, "a number", or_none=True))
+    request_id: str | None = field(default=None, validator=of_kind(str, "a text", or_none=True))

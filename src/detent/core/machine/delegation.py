@@ -7,8 +7,9 @@ from typing import Any
 
 from detent.core.errors import DetentError, OutputError, require_failure
 from detent.core.machine.calls import give_up
+from detent.core.machine.outputs import output_of
 from detent.core.machine.run_secrets import displayed, secrets_of_run
-from detent.core.machine.turns import cut_short, output_of, settle
+from detent.core.machine.turns import cut_short, settle
 from detent.core.run.attempts import with_spending
 from detent.core.run.effects import call_name
 from detent.core.run.events import Event, HappenedInside

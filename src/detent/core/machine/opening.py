@@ -10,13 +10,11 @@ from attrs import evolve
 
 from detent.core.chat.messages import ToolCall, with_calls
 from detent.core.chat.replies import ChatReply
+from detent.core.machine.outputs import check_answer
 from detent.core.machine.rejections import Around
-from detent.core.run.output_type import AnswerType
 from detent.core.run.refs import CallRef, new_ref
 from detent.core.run.run import (
     READY,
-    AnswerAccepted,
-    AnswerInvalid,
     AwaitingPolicy,
     Faulted,
     Ready,
@@ -25,7 +23,6 @@ from detent.core.run.run import (
     move,
 )
 from detent.core.run.spec import AgentSpec
-from detent.core.schema.conversion import ConversionError
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import argument_faults, check_arguments, without_hidden
@@ -79,7 +76,7 @@ def _over_limit(tool_name: str, reason: str) -> Faulted:
 def _open_slot(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
     """The slot of a call that the model has just made: ready, unless a policy guards its tool."""
     if spec.output is not None and call.tool_name == spec.output.name:
-        return Slot(ref, call, _check_answer(spec.output, call))
+        return Slot(ref, call, check_answer(spec.output, call))
     names = run.options.tools
     tool = spec.tools.get(call.tool_name)
     if tool is None or (names is not None and tool.name not in names):
@@ -91,17 +88,6 @@ def _open_slot(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) ->
     if not argument_faults(call, tool):
         return Slot(ref, call, ready)
     return Slot(ref, call, Faulted(check_arguments(call, tool).failure()))
-
-
-def _check_answer(kind: AnswerType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:
-    """Whether a call of the tool to answer by gives an answer of the wanted type."""
-    if call.unreadable is not None:
-        return AnswerInvalid(wording.answer_unreadable(call.unreadable))
-    try:
-        kind.read(call.arguments)
-    except ConversionError as error:
-        return AnswerInvalid(wording.answer_unusable(str(error)))
-    return AnswerAccepted()
 
 
 def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[ToolCall]]:

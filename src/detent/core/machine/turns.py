@@ -18,7 +18,7 @@ from detent.core.chat.messages import (
     with_calls,
 )
 from detent.core.chat.replies import ChatReply
-from detent.core.errors import OutputError, StateError, UnknownEffectError
+from detent.core.errors import StateError, UnknownEffectError
 from detent.core.machine.calls import give_up
 from detent.core.run.attempts import held_by
 from detent.core.run.events import Attempted, MessageReceived, ModelFailed, ToolRaised
@@ -320,24 +320,6 @@ def _end_with_answer(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> Run[S
     except ConversionError as error:
         return end(run, Finished(early)) if early else _ask_for_type(spec, run, spec.output, error)
     return end(run, Finished("output", answer))
-
-
-def output_of(spec: AgentSpec[Any], run: Run[Any]) -> Any:
-    """The run's answer as an instance of the wanted type; None where none is wanted.
-
-    Raises:
-        OutputError: the run has no such answer.
-    """
-    kind = spec.output
-    if kind is None:
-        return None
-    if not isinstance(run.outcome, Finished) or run.outcome.exit_reason != "output":
-        ending = f"it ended by {run.outcome.exit_reason!r}" if run.outcome else "it has not ended"
-        raise OutputError(f"run {run.id} has no output: {ending}")
-    try:
-        return kind.read(run.outcome.answer)
-    except ConversionError as error:
-        raise OutputError(f"the output of run {run.id} does not fit: {error}") from error
 
 
 def _ask_for_type(

@@ -72,7 +72,8 @@ def _key_of(name: object, entry: object, check: Check) -> Key[Any, Any]:
     if not isinstance(name, str):
         raise SchemaError(f"a state key is a string, got {name!r}")
     if not isinstance(entry, Mapping) or "type" not in entry:
-        raise SchemaError(f"state key {name!r} needs a 'type' entry, e.g. {{'type': str}}")
+        got = f"{{'type': {entry.__name__}}}" if isinstance(entry, type) else "{'type': str}"
+        raise SchemaError(f"state key {name!r} needs a 'type' entry, e.g. {got}, got {entry!r:.80}")
     parts = cast("Mapping[str, Any]", entry)
     if extras := parts.keys() - set(ENTRY):
         names = ", ".join(sorted(map(repr, extras)))

@@ -56,12 +56,12 @@ class Retries:
         return asked_s + self.pause_s(attempt, chance)
 
 
-def retries_of(value: Retries | int) -> Retries:
-    """A number stands for that many further attempts.
+def retries_of(value: Retries | int, name: str = "retries") -> Retries:
+    """A number stands for that many further attempts; `name` is what the option is called.
 
     Raises:
         ToolDefinitionError: it is neither that nor a `Retries`.
     """
     if isinstance(value, bool) or not isinstance(value, Retries | int):
-        raise ToolDefinitionError(f"retries is a number of attempts or a Retries, got {value!r}")
+        raise ToolDefinitionError(f"{name} is a number of attempts or a Retries, got {value!r}")
     return value if isinstance(value, Retries) else Retries(value)

@@ -193,7 +193,7 @@ def hints_of(function: ToolFunction) -> dict[str, Any]:
     except NameError as error:
         raise ToolDefinitionError(
             f"function {name_of(function)!r}: an annotation names something unknown: {error}. "
-            "Import it at module level, not only for type checking."
+            "Define or import it at module level, and not only for type checking."
         ) from error
 
 

@@ -149,7 +149,8 @@ def _require_rule(
 ) -> None:
     if not isinstance(rule, Mapping) or rule.keys() - names:
         listing = ", ".join(sorted(names))
-        raise ToolDefinitionError(f"{place} must be a dict of {listing}, got {rule!r}")
+        hint = f"; write {{'source': {rule!r}}}" * (isinstance(rule, str) and "source" in names)
+        raise ToolDefinitionError(f"{place} must be a dict of {listing}, got {rule!r}{hint}")
     if not isinstance(rule.get("source", ""), str):
         raise ToolDefinitionError(f"{place}: 'source' must be a name, got {rule['source']!r}")
     handler = rule.get("handler")

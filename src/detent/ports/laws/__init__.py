@@ -1,6 +1,7 @@
 """The promises of the ports as checks: run them against an adapter of your own."""
 
 from detent.ports.laws.chance import check_chance as check_chance
+from detent.ports.laws.chat import ChatGeneratorCheck as ChatGeneratorCheck
 from detent.ports.laws.chat import check_chat_generator as check_chat_generator
 from detent.ports.laws.claims import check_claims as check_claims
 from detent.ports.laws.clock import check_clock as check_clock

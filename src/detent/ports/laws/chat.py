@@ -35,10 +35,34 @@ BROKEN_OFF = frozenset({"length", "content_filter", "refusal"})
 
 @frozen
 class Exchange:
-    """One answer of the generator under test: the pieces that it showed, and the reply."""
+    """One answer of the generator under test: the pieces that it showed, and the reply.
+
+    `name` says what it was asked, `is_streamed` whether it was to show pieces.
+    """
 
     reply: ChatReply
     pieces: tuple[StreamingChunk, ...] = ()
+    name: str = ""
+    is_streamed: bool = False
+
+
+@frozen
+class ChatGeneratorCheck:
+    """What a check of a chat generator has found in order, and what it has not looked at.
+
+    `print` says it in words.
+
+    Attributes:
+        tried: what the generator was asked, and has answered as it should.
+        untried: what was not tried, each with how to have it tried.
+    """
+
+    tried: tuple[str, ...]
+    untried: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        rows = [f"in order: {text}" for text in self.tried]
+        return "\n".join([*rows, *(f"not tried: {text}" for text in self.untried)])
 
 
 def check_chat_generator(
@@ -47,8 +71,10 @@ def check_chat_generator(
     messages: Sequence[ChatMessage] = QUESTION,
     tools: Sequence[ToolSpec] = (),
     unable: MakeGenerator | None = None,
-) -> None:
+) -> ChatGeneratorCheck:
     """Check that a chat generator keeps what the port promises, in each colour that it has.
+
+    By itself it asks one plain question, without tools: give `messages` and `tools` of an agent.
 
     Args:
         make: makes the generator. What answers may be a real model, or one that is recorded.
@@ -58,16 +84,39 @@ def check_chat_generator(
         unable: makes one whose model cannot answer: with a wrong key, say, or a server that is not
             there.
 
+    Returns:
+        What was tried, and what was not: print it.
+
     Raises:
         AssertionError: it does not; the message is the law that it breaks.
     """
+    exchanges = list[Exchange]()
     for method in _methods(make()):
         for exchange in _answers(make, method, messages, tools):
             for law in LAWS:
                 law(exchange)
+            exchanges.append(exchange)
+    tried = [exchange.name for exchange in exchanges]
     if unable is not None:
         for method in _methods(unable()):
             what_goes_wrong_is_typed(unable, method)
+            tried.append(f"{method}: a model that cannot answer")
+    untried = _untried(exchanges, has_tools=bool(tools), has_unable=unable is not None)
+    return ChatGeneratorCheck(tuple(tried), tuple(untried))
+
+
+def _untried(exchanges: Sequence[Exchange], *, has_tools: bool, has_unable: bool) -> Iterator[str]:
+    """What of an agent's calls was not among these, and how it would be."""
+    if not has_tools:
+        yield "tools, as none were offered: give tools=[my_tool.spec], and messages= that need it"
+    elif not any(exchange.reply.message.tool_calls for exchange in exchanges):
+        text = "a call and its result, as the model called none of the tools"
+        yield f"{text}: give messages= that need one"
+    if not any(exchange.pieces for exchange in exchanges if exchange.is_streamed):
+        text = "streaming, as no piece was shown: one that streams calls its streaming_callback"
+        yield f"{text} with each, such as StreamingChunk(text, start=True)"
+    if not has_unable:
+        yield "what goes wrong: give unable=, which makes one whose model cannot answer"
 
 
 def a_reply_can_be_stored(exchange: Exchange) -> None:
@@ -177,14 +226,17 @@ def _answers(
 ) -> Iterator[Exchange]:
     """What it says to the question, at one go and in pieces, and to what its tools gave."""
     before = list(messages)
+    offer = f"{method}: {_counted(len(before), 'message')}, {_counted(len(tools), 'tool')}"
     reply = _reply(make(), method, before, tools)
-    yield Exchange(reply)
+    yield Exchange(reply, name=offer)
     pieces: list[StreamingChunk] = []
     streamed = _reply(make(), method, before, tools, pieces.append)
-    yield Exchange(streamed, tuple(pieces))
+    name = f"{offer}, streamed in {_counted(len(pieces), 'piece')}"
+    yield Exchange(streamed, tuple(pieces), name, is_streamed=True)
     if calls := reply.message.tool_calls:
         results = [ChatMessage.from_tool("done", call) for call in calls]
-        yield Exchange(_reply(make(), method, [*before, reply.message, *results], tools))
+        told = _reply(make(), method, [*before, reply.message, *results], tools)
+        yield Exchange(told, name=f"{offer}, and the results of {_counted(len(calls), 'call')}")
     _expect(before == list(messages), "the conversation that it is given stays as it is")
 
 
@@ -207,6 +259,10 @@ def _asked(
 ) -> object:
     answer = getattr(generator, method)(messages, **options)
     return asyncio.run(answer) if method == "run_async" else answer
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
 def _expect(holds: object, law: str) -> None:

@@ -424,8 +424,7 @@ def test_more_is_said_without_code(path: str, monkeypatch: pytest.MonkeyPatch) -
     assert document("resume", "order-1", "--app", the_app)["text"] == "Paid."
     rows = [row.strip() for row in call("show", "order-1").stdout.splitlines()]
     (last,) = (place for place, row in enumerate(rows) if row.startswith("turn 2"))
-    taken_up = "a process has taken it up again"
-    assert rows[last - 3 : last] == ["said: in euros", "said: today", taken_up]
+    assert rows[last - 3 : last] == ["said: in euros", "said: today", "it has gone on"]
     store = SQLiteJournal(path)
     messages = Runs(store, clerk(store).spec).at("order-1").messages
     assert [one.text for one in messages][-3:] == ["in euros", "today", "Paid."]

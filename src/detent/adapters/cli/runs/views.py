@@ -73,7 +73,8 @@ def _story(story: Story, indent: str) -> Iterator[Line]:
     for turn in story.turns:
         if turn.replied_at is None and not turn.failures and turn is not story.turns[0]:
             yield f"{indent}turn {turn.number}: the model is to answer", "yellow"
-            yield from ((f"{indent}{short(note)}", "dim") for note in turn.notes)
+            notes = (*turn.before, *turn.notes)
+            yield from ((f"{indent}{short(note)}", "dim") for note in notes)
             continue
         yield from _turn(turn, indent)
     for note in story.notes:
@@ -81,11 +82,7 @@ def _story(story: Story, indent: str) -> Iterator[Line]:
 
 
 def _turn(turn: Turn, indent: str) -> Iterator[Line]:
-    text = f": {short(turn.text)}" if turn.text else ""
-    model = f" {turn.model}" if turn.model else ""
-    yield f"{indent}turn {turn.number}{model}{text}", "cyan"
-    for failure in turn.failures:
-        yield f"{indent}   no answer: {one_line(failure)}", "red"
+    yield from _model(turn, indent)
     for place, call in enumerate(turn.calls):
         is_last = place == len(turn.calls) - 1
         corner, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
@@ -93,6 +90,19 @@ def _turn(turn: Turn, indent: str) -> Iterator[Line]:
         yield from _call(call, indent + below)
     for note in turn.notes:
         yield f"{indent}{short(note)}", "dim"
+
+
+def _model(turn: Turn, indent: str) -> Iterator[Line]:
+    """What the model has said, behind what came before that."""
+    title, text = f"{indent}turn {turn.number}", f": {short(turn.text)}" if turn.text else ""
+    if not (turn.failures or turn.before):
+        yield f"{title}{f' {turn.model}' if turn.model else ''}{text}", "cyan"
+        return
+    yield title, "cyan"
+    yield from ((f"{indent}   no answer: {one_line(failure)}", "red") for failure in turn.failures)
+    yield from ((f"{indent}   {short(note)}", "dim") for note in turn.before)
+    if turn.replied_at is not None:
+        yield f"{indent}   {turn.model or 'model'}{text}", "cyan"
 
 
 def _call(call: Call, indent: str) -> Iterator[Line]:
@@ -158,6 +168,8 @@ def timeline(story: Story, width: int, can: Callable[[str], bool]) -> list[Line]
 
 def _took(row: _Row) -> str:
     """How long it took; "" where only its beginning is known: it was no work of 0.00 s."""
+    if row.stretch.came_to == NOT_RUN:
+        return NOT_RUN
     seconds = row.end - row.stretch.began_at
     is_unknown = row.stretch.came_to == CUT_SHORT and not seconds
     return "" if is_unknown else duration(seconds)
@@ -169,7 +181,7 @@ def _drawn(row: _Row, story: Story, room: int, can: Callable[[str], bool]) -> st
     start = min(round((row.stretch.began_at - story.began_at) / span * room), room - 1)
     length = max(1, round((row.end - row.stretch.began_at) / span * room))
     bar = _sign(WAIT if row.stretch.kind == "wait" else BAR, can) * min(length, room - start)
-    if row.stretch.came_to == CUT_SHORT:
+    if row.stretch.came_to in {CUT_SHORT, NOT_RUN}:
         bar = bar[:-1] + _sign(CUT, can)
     return " " * start + bar
 
@@ -195,10 +207,10 @@ def _rows(story: Story, depth: int, now: float) -> Iterator[_Row]:
         asked = [(f"model {turn.number}", one, "cyan") for one in turn.asked]
         yield from (_row(name, one, depth, now, style) for name, one, style in asked)
         for call in turn.calls:
-            for stretch in call.stretches:
+            for stretch in (drawn := call.drawn):
                 is_wait = stretch.kind == "wait"
                 name = f"wait: {short(call.tool)}" if is_wait else short(call.tool)
-                is_last = stretch is call.stretches[-1]
+                is_last = stretch is drawn[-1]
                 style = "yellow" if is_wait else STYLES.get(call.status, "") if is_last else ""
                 yield _row(name, stretch, depth, now, style)
             if call.inside is not None:

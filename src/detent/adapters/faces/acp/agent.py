@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from functools import partial
-from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any, cast
 from uuid import uuid4
@@ -38,6 +37,7 @@ from detent.adapters.faces.entrance import ThreadOf, is_name
 from detent.adapters.faces.following import Left, begin_of, beside, conversation, follow
 from detent.adapters.faces.replies import unreadable
 from detent.adapters.faces.threads import Thread
+from detent.adapters.system.version import __version__
 from detent.adapters.web.people import Person
 from detent.core.errors import DetentError
 from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal
@@ -138,7 +138,7 @@ class EditorAgent:
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(load_session=True),
-            agent_info=Implementation(name="detent", version=version("detent")),
+            agent_info=Implementation(name="detent", version=__version__),
         )
 
     async def new_session(self, cwd: str, **kwargs: Any) -> NewSessionResponse:
