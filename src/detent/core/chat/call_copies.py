@@ -10,7 +10,7 @@ from detent.core.values.fast_values import fast_evolve
 _evolve: Callable[..., ToolCall] = fast_evolve(ToolCall)
 
 
-def with_id(call: ToolCall, call_id: str) -> ToolCall:
+def with_id(call: ToolCall, call_id: str | None) -> ToolCall:
     """The call with another id; its arguments are the very same."""
     return _evolve(call, id=call_id)
 
