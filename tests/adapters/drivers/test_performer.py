@@ -403,6 +403,7 @@ class Tag:
 @pytest.mark.parametrize("size", [1, MANY])
 def test_many_arguments_are_made_in_another_thread_than_the_loops(size: int) -> None:
     """Few are made in the loop, as a thread takes longer."""
+
     async def note(n: int, tags: list[Tag]) -> str:
         return f"{n} {len(tags)}"
 
