@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from detent import ChatMessage, ToolCall
+from detent import ChatMessage, ChatRole, ToolCall
 from detent.core.run.events import HappenedInside, ModelFailed, ModelReplied
 from detent.core.run.refs import CallRef
 from detent.core.run.sizes import MANY, are_large, is_large
@@ -21,6 +21,7 @@ FEW, SOME = MANY // 5, MANY // 2 + 1
     [
         ([], False),
         ([{}], False),
+        ([{"role": ChatRole.USER}], False),
         ([{"text": "a" * 64 * FEW}], False),
         ([{"text": "a" * 64 * MANY + "a" * 64}], True),
         ([{"numbers": [*range(FEW)]}], False),
