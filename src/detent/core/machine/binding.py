@@ -348,7 +348,9 @@ def change_in(
 
     `demands` is what the rules want more than before.
     """
-    before = _binding(slot)
+    before, status = _binding(slot), slot.status
+    if isinstance(status, AwaitingDecision) and status.after and slot.key and not slot.clearance:
+        return None  # begun in a run of which this is a copy: no rules have been asked of it here
     if before is not None:
         changes = [*before.changes(now), *demands] or ["the yes covers it no longer"]
         text = f"It must be decided anew: {'; '.join(changes)}."

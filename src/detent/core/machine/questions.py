@@ -118,10 +118,7 @@ def _apply_verdict(
                 clear = Clearance(now, attempt, ask, grant.expires_at, is_granted=True)
                 return _let_run(run, slot, attempt, clear)
             ask = ask.about_outcome() if past.after else ask
-    crash = past.after, past.trouble
-    # of what has begun in a run of which this is a copy, no rules have been asked here before
-    is_first = bool(past.after and slot.key and clear is None)
-    change = None if is_first else change_in(run, slot, tool, now, demands)
+    change, crash = change_in(run, slot, tool, now, demands), (past.after, past.trouble)
     again = past.again + bool(demands)
     question = ask_about(run, slot, ask, now, attempt, event.at, crash, change, again)
     return with_spending(run, _with_question(spec, run, slot, question, around))
