@@ -36,7 +36,7 @@ from detent import (
     ToolCall,
     tool,
 )
-from detent.adapters.drivers.session import Halt
+from detent.adapters.drivers.shared_run import Halt
 from detent.journals import (
     Checkpoint,
     Entry,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pytest
@@ -23,6 +24,7 @@ from detent import (
 )
 from detent.approvals import Ask
 from detent.core.run.approval import Verdict
+from detent.core.run.sizes import MANY
 from detent.machine import (
     AskHuman,
     AskModel,
@@ -383,3 +385,31 @@ def test_secrets_are_taken_out_of_an_error_beside_the_event_loop() -> None:
     assert isinstance(event, ToolRaised)
     assert "LongError: too long" in event.fault.message
     assert threading.get_ident() not in read_in
+
+
+MADE_IN: set[int] = set()
+
+
+@dataclass
+class Tag:
+    """An argument that knows in which thread it was made."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        MADE_IN.add(threading.get_ident())
+
+
+@pytest.mark.parametrize("size", [1, MANY])
+def test_many_arguments_are_made_in_another_thread_than_the_loops(size: int) -> None:
+    """Few are made in the loop, as a thread takes longer."""
+
+    async def note(n: int, tags: list[Tag]) -> str:
+        return f"{n} {len(tags)}"
+
+    MADE_IN.clear()
+    call = ToolCall("note", {"n": 1, "tags": [{"name": "a"}] * size}, "c1")
+    effect = evolve(running(note), call=call)
+    event = asyncio.run(performer().perform_async(effect))
+    assert event == ToolReturned(effect.ref, 1, ToolResult(f"1 {size}"))
+    assert (threading.get_ident() in MADE_IN) is (size == 1)

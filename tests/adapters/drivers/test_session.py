@@ -8,10 +8,27 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from detent import ChatMessage, Confirmed, Limits, Modified, State, Tool, ToolCall, before_tool
+from detent import (
+    ChatMessage,
+    Confirmed,
+    Limits,
+    MemoryJournal,
+    Modified,
+    State,
+    Tool,
+    ToolCall,
+    before_tool,
+)
+from detent.adapters.drivers.loading import Loaded
+from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Landed
 from detent.adapters.drivers.shared_run import SessionLeftError
+from detent.adapters.drivers.steps import Wait, at_once
+from detent.adapters.system.clocks import SystemClock
 from detent.approvals import Allow, Ask
+from detent.core.machine.delegation import PARAMETERS, wrap_event
+from detent.core.run.sizes import MANY
+from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,
@@ -24,6 +41,7 @@ from detent.machine import (
     HumanDecided,
     Judge,
     Judged,
+    MessageReceived,
     ModelReplied,
     Run,
     RunTool,
@@ -36,6 +54,7 @@ from detent.machine import (
     WaitUntil,
     due,
     start,
+    step,
 )
 from detent.models import ChatReply
 
@@ -461,3 +480,82 @@ def test_a_session_that_was_left_says_so() -> None:
         with pytest.raises(SessionLeftError, match="in another session"):
             ask()
     assert not hasattr(session, "nothing")
+
+
+LARGE = ToolCall("note", {"n": 1, "rows": [[] for _ in range(MANY)]}, "0")
+REPLY = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=[LARGE])))
+
+
+@pytest.mark.parametrize("is_heard", [False, True])
+def test_what_comes_of_a_large_reply_is_found_out_where_it_holds_no_loop(is_heard: object) -> None:
+    """The fold is waited for, and the run is as it was until then."""
+    session = Session(SPEC, START)
+    (asked,) = session.take()
+    steps = session.hear_steps([(asked, REPLY)]) if is_heard else session.land_steps(asked, REPLY)
+    wait = next(steps)
+    assert session.folded is START
+
+    found = wait.call()
+    with pytest.raises(StopIteration):
+        steps.send(found)
+
+    assert session.folded is found
+    assert session.run == step(SPEC, START, REPLY)
+
+
+def test_what_was_found_out_of_a_large_reply_counts_for_that_run_alone() -> None:
+    """Where somebody has spoken meanwhile it is folded into the run as it is by now."""
+    session = Session(SPEC, START)
+    (asked,) = session.take()
+    steps = session.land_steps(asked, REPLY)
+    found = next(steps).call()
+    said = MessageReceived(ChatMessage.from_user("and more"))
+    session.feed(said)
+    with pytest.raises(StopIteration):
+        steps.send(found)
+
+    assert session.run == step(SPEC, step(SPEC, START, said), REPLY)
+
+
+def test_a_large_reply_of_an_agent_inside_is_found_out_as_well() -> None:
+    """As an event of the outermost run."""
+    inner = AgentSpec(State({}), by_name([Tool("note", "", NUMBER, print)]))
+    helper = Delegate("helper", "", PARAMETERS, print, agent=inner)
+    spec = AgentSpec(State({}), by_name([helper]))
+    run = start(spec, [ChatMessage.from_user("hello")], run_id="r")
+    session = Session(spec, run)
+    (asked,) = session.take()
+    call = ToolCall("helper", {"task": "go"}, "0")
+    session.land(
+        asked, ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=[call])))
+    )
+    (asked,) = session.take()
+    before = session.run
+
+    steps = session.land_steps(asked, REPLY)
+    found = next(steps).call()
+    with pytest.raises(StopIteration):
+        steps.send(found)
+
+    assert asked.path
+    assert session.folded is found
+    assert session.run == step(spec, before, wrap_event(asked.path, REPLY))
+
+
+def test_a_large_reply_that_was_never_asked_for_is_refused_as_a_small_one_is() -> None:
+    """The error comes where it is folded in."""
+    session = Session(SPEC, START)
+    (asked,) = session.take()
+    with pytest.raises(UnknownEffectError):
+        session.land(asked, evolve(REPLY, turn=2))
+    assert session.run is START
+
+
+def test_a_large_reply_is_put_into_words_where_it_holds_no_loop() -> None:
+    """Nothing is written until then."""
+    journal = MemoryJournal()
+    recorder = Recorder(journal, SPEC, SystemClock(), Loaded(START, 0))
+    at_once(recorder.begin(START))
+    steps = recorder.recording([(REPLY, step(SPEC, START, REPLY))])
+    assert isinstance(next(steps), Wait)
+    assert recorder.length == 1

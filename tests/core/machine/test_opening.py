@@ -159,3 +159,11 @@ def test_calls_beyond_those_of_a_tool_are_answered() -> None:
     found = messages(statuses(evolve(SPEC, tools=tools), *NOTES, ToolCall("pay", {"n": 1})))
 
     assert [text is None for text in found] == [True, True, False, True]
+
+
+def test_a_call_that_is_given_an_id_holds_the_very_arguments_that_it_held() -> None:
+    """They are not sealed again."""
+    calls = [ToolCall("pay", {"lines": [[1], [2]]}) for _ in range(2)]
+    _, found = with_call_ids(ChatReply(ChatMessage.from_assistant(tool_calls=calls)), 2)
+    assert [call.id for call in found] == ["call_2_0", "call_2_1"]
+    assert all(new.arguments is old.arguments for new, old in zip(found, calls, strict=True))

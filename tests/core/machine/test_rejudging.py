@@ -8,8 +8,9 @@ import pytest
 from attrs import evolve
 
 from detent import ChatMessage, State, ToolCall
-from detent.approvals import Allow, Approvers, Ask, Deny
+from detent.approvals import Allow, Answers, Approvers, Ask, Deny
 from detent.core.machine.beginning import Begun, begun_by, may_begin
+from detent.core.machine.recovery import rebind, without_approvals, without_clearances
 from detent.core.machine.rejudging import (
     Judgement,
     is_guarded,
@@ -32,6 +33,7 @@ from detent.machine import (
     Judged,
     ModelFailed,
     ModelReplied,
+    Resumed,
     RunTool,
     ToolNeverRan,
     ToolStarted,
@@ -222,3 +224,50 @@ def test_a_call_inside_an_agent_is_judged_anew_as_well() -> None:
     denied = Judged(FIRST, Deny("frozen"), binding=effect.binding, is_anew=True)
     after = step(spec, run, wrap_event((HELPER,), denied))
     assert after.decisions[-1].by == "policy"
+
+
+@pytest.mark.parametrize("verdict", [ASKED, TWO], ids=["as before", "of two people"])
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_question_that_is_put_anew_ends_when_it_was_to_end(
+    verdict: Ask, *, is_changed: bool
+) -> None:
+    """Else each restart, and each release, would put off when silence is a no."""
+    verdict = evolve(verdict, expires_s=100)
+    spec = saying(evolve(ASKED, expires_s=100))
+    run = waiting(spec, FIVE, at=0.0)
+    later = saying(verdict)
+    if is_changed:
+        (tool,) = spec.tools.values()
+        later = evolve(later, tools=by_name([evolve(tool, description="of a new release")]))
+    run = step(later, run, Resumed("p2", 60.0))
+    run = judged(later, run, 60.0)
+
+    status = run.slots[0].status
+    assert isinstance(status, AwaitingDecision)
+    assert status.ask.approvers == verdict.approvers
+    assert status.expires_at == 100.0
+
+
+def test_what_no_rules_have_asked_about_in_a_copy_is_not_put_anew() -> None:
+    """A call that was under way in the original: the rules want no more than they did there."""
+    spec = saying(evolve(ASKED, answers=Answers(respond=False)))
+    run = confirmed(spec, waiting(spec, FIVE))
+    run = step(spec, judged(spec, run), ToolStarted(FIRST, 1))
+    copy = step(spec, without_approvals(spec, rebind(run, "fork", "n")), Resumed("p2", 6.0))
+    copy = judged(spec, copy)
+
+    status = copy.slots[0].status
+    assert isinstance(status, AwaitingDecision)
+    assert (status.ask.answers.respond, status.change) == (False, None)
+
+
+def test_a_question_of_a_fork_has_a_time_of_its_own() -> None:
+    """Else one of a run that nobody has answered in time would be answered with no at once."""
+    spec = saying(evolve(ASKED, expires_s=100))
+    run = waiting(spec, FIVE, at=0.0)
+    copy = without_clearances(spec, rebind(run, "fork", "n"))
+    copy = judged(spec, step(spec, copy, Resumed("p2", 500.0)), 500.0)
+
+    status = copy.slots[0].status
+    assert isinstance(status, AwaitingDecision)
+    assert (status.expires_at, status.is_stale, status.change) == (600.0, False, None)

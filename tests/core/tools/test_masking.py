@@ -406,3 +406,13 @@ def test_what_could_not_be_read_is_shown_of_a_call_without_secrets_alone() -> No
     assert shown_call(evolve(marked, unreadable=None)).unreadable is None
     assert shown_call(unread) is unread
     assert shown_result(evolve(said, origin=unread)).origin.unreadable == unread.unreadable
+
+
+def test_a_call_whose_secrets_are_marked_holds_the_very_arguments_that_it_held() -> None:
+    """They are not sealed again."""
+    call = ToolCall("pay", {"lines": [[1], [2]], "pin": "12"})
+    message = ChatMessage.from_assistant(tool_calls=[call])
+    marked = with_secrets_marked(message, {"pay": ["pin"]}).tool_calls[0]
+    assert marked == call
+    assert marked.arguments is call.arguments
+    assert marked.secret == ("pin",)

@@ -14,7 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet, freeze, thaw
+from detent.core.values.frozen import (
+    FrozenDict,
+    FrozenList,
+    FrozenSet,
+    freeze,
+    is_deep,
+    thaw,
+)
 
 FROZEN: list[tuple[Any, type]] = [
     (FrozenDict({"b": 1, "a": 2}), dict),
@@ -147,3 +154,21 @@ def test_the_caller_decides_on_all_that_is_no_plain_container() -> None:
         return type(value).__name__
 
     assert freeze({1j: 1, Fraction(1): Fraction(2)}, leaf) == {1j: 1, "Fraction": "Fraction"}
+
+
+@pytest.mark.parametrize(
+    ("value", "levels"),
+    [
+        ("a", 0),
+        ([], 0),
+        ([1, "a"], 1),
+        ([[], {}], 1),
+        ([1, [2]], 2),
+        ({"a": (1, [MappingProxyType({"b": 2})])}, 4),
+    ],
+)
+def test_values_are_as_deep_as_what_stands_deepest_in_them(value: object, levels: int) -> None:
+    """In any mapping, list or tuple; an empty one has nothing in it."""
+    assert [is_deep(value, deep) for deep in range(1, 6)] == [
+        deep <= levels for deep in range(1, 6)
+    ]

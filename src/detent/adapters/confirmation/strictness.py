@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
-
 from attrs import evolve
 
 from detent.core.errors import DetentError
 from detent.core.run.approval import SCOPES, Answers, Ask, Scope
-
-Number = TypeVar("Number", int, float)
+from detent.core.run.limits import least
 
 
 class PolicyFailedError(DetentError, RuntimeError):
@@ -36,10 +32,10 @@ def stricter(one: Ask, other: Ask) -> Ask:
     return Ask(
         "; ".join(filter(None, (one.reason, other.reason))),
         _narrower(one.remember, other.remember),
-        _least((one.expires_s, other.expires_s)),
+        least(one.expires_s, other.expires_s),
         tuple(dict.fromkeys((*one.reveals, *other.reveals))),
         _stricter_answers(one.answers, other.answers),
-        _least((one.attempts, other.attempts)),
+        least(one.attempts, other.attempts),
         one.approvers & other.approvers,
         afterwards=one.afterwards & other.afterwards,
     )
@@ -54,13 +50,9 @@ def _stricter_answers(one: Answers, other: Answers) -> Answers:
         modify=modify,
         respond=one.respond and other.respond,
         remember=_narrower(one.remember, other.remember),
-        remember_s=_least((one.remember_s, other.remember_s)),
+        remember_s=least(one.remember_s, other.remember_s),
     )
 
 
 def _narrower(one: Scope, other: Scope) -> Scope:
     return SCOPES[min(SCOPES.index(one), SCOPES.index(other))]
-
-
-def _least(values: Iterable[Number | None]) -> Number | None:
-    return min((value for value in values if value is not None), default=None)

@@ -10,8 +10,8 @@ from typing import Any, Generic, NoReturn, TypeAlias, cast
 
 from attrs import define, field
 
-from detent.adapters.drivers.session import Halt, Landed, Session
-from detent.adapters.drivers.shared_run import NEWS, News
+from detent.adapters.drivers.session import Landed, Session
+from detent.adapters.drivers.shared_run import NEWS, Halt, News
 from detent.adapters.drivers.steps import NO_STEPS, in_event_loop
 from detent.adapters.system.failures import failing_silently, is_stop, outcome_of
 from detent.adapters.system.hearing import Listen, tell_loop

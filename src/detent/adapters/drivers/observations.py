@@ -11,7 +11,7 @@ from attrs import frozen
 
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.drivers.run_handle import RunHandle
-from detent.adapters.drivers.session import Halt
+from detent.adapters.drivers.shared_run import Halt
 from detent.adapters.drivers.steps import Steps, at_once, begun, in_event_loop
 from detent.adapters.drivers.threads import Inbox
 from detent.adapters.system.threads_and_loops import run_in_a_thread

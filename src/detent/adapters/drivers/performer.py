@@ -56,6 +56,7 @@ from detent.core.run.events import (
     ToolRaised,
     ToolReturned,
 )
+from detent.core.run.sizes import are_large
 from detent.core.tools.idempotency import NO_KEY, NeverRan
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.masking import with_secrets_marked
@@ -306,7 +307,8 @@ class EffectPerformer:
         invocation, stop = _invocation(effect, self.lease), Stop()
         tools: Any = self.tools
         try:
-            arguments = invocation.arguments()
+            make = invocation.arguments
+            arguments = await in_a_thread(make) if are_large([effect.call]) else make()
             with stop:
                 if hasattr(tools, "execute_async"):
                     value = await by_itself(tools.execute_async(effect.tool, arguments))

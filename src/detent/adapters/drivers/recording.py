@@ -28,18 +28,18 @@ from detent.adapters.drivers.loading import (
 )
 from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, answer, at_once
 from detent.adapters.system.hearing import Ear, announce, listen
-from detent.core.codec.own_values import data_of
 from detent.core.control.holds import describe_effects, place_of
 from detent.core.control.rebase import Folded, is_from_others
 from detent.core.errors import StoredDataError
 from detent.core.run.effects import Effect
-from detent.core.run.events import Event, HappenedInside, ModelReplied, ToolReturned, ToolStarted
+from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
 from detent.core.run.run import Run, Thinking
+from detent.core.run.sizes import is_large
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import Known, checkpoint_data
-from detent.core.storage.journal import KINDS, progress_mark, reply_faults, start_data, status_of
+from detent.core.storage.journal import KINDS, happened_data, start_data, status_of
 from detent.core.values.frozen import EMPTY
 from detent.ports.claims import Claim, claims_of
 from detent.ports.clock import Clock
@@ -157,23 +157,23 @@ class Recorder:
 
     def recording(self, happened: Sequence[tuple[Event, Run[Any]]]) -> Steps[None]:
         """Write down events, and, now and then, the whole run after them."""
+        if any(is_large(event) for event, _ in happened):
+            return self._recording_apart(happened)
+        return self._recording(happened, happened_data(self._spec, happened))
+
+    def _recording_apart(self, happened: Sequence[tuple[Event, Run[Any]]]) -> Steps[None]:
+        """As `recording`; what takes long to be put into words holds no event loop."""
+        data: list[dict[str, Any]]
+        data = yield Wait(partial(happened_data, self._spec, happened))
+        yield from self._recording(happened, data)
+
+    def _recording(
+        self, happened: Sequence[tuple[Event, Run[Any]]], what: Sequence[Mapping[str, Any]]
+    ) -> Steps[None]:
         run = happened[-1][1]
-        new: list[tuple[str, dict[str, Any]]] = []
-        marked: tuple[dict[str, Any], Run[Any]] | None = None
-        may_wait = False
-        for event, after in happened:
-            kind = type(event)
-            data = data_of(event, kind, self._spec)
-            has_reply = kind is ModelReplied or kind is HappenedInside
-            if has_reply and (faults := reply_faults(event, after)):
-                data["faults"] = faults
-            new.append((kind.__name__, data))
-            if kind is not ToolStarted:  # of a start, only one thing can come
-                marked = data, after
-            if kind not in BEGIN_NO_WAIT:
-                may_wait = True
-        if marked is not None:
-            marked[0]["mark"] = progress_mark(marked[1])
+        kinds = [type(event) for event, _ in happened]
+        new = [(kind.__name__, data) for kind, data in zip(kinds, what, strict=True)]
+        may_wait = not BEGIN_NO_WAIT.issuperset(kinds)
         if not self.is_full(run, len(new)):
             return self.write(run, new, may_wait=may_wait)
         data, again = checkpoint_data(self._spec, run, self._known)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from attrs import frozen
-
 from detent.adapters.control.breakpoints import NO_HOLD
 from detent.adapters.drivers.hooked import HooksAround
-from detent.adapters.drivers.shared_run import Changes, Missed, News, Record, SharedRun
+from detent.adapters.drivers.shared_run import Changes, Halt, Missed, News, Record, SharedRun
 from detent.adapters.drivers.steps import NO_STEPS, Steps, at_once
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.holds import Hold, place_of
@@ -22,6 +20,7 @@ from detent.core.machine.step import step
 from detent.core.run.effects import AskHuman, AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
 from detent.core.run.events import CallRewritten, Event, ToolStarted
 from detent.core.run.run import Run
+from detent.core.run.sizes import is_large
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
 from detent.ports.claims import RunBusyError
@@ -38,15 +37,6 @@ WAITS = (AskHuman, WaitUntil)
 
 Landed: TypeAlias = tuple[Effect, Event | BaseException | None]
 """What came of an effect."""
-
-
-@frozen
-class Halt:
-    """Put into an inbox: begin nothing more, and hear out what is at work. It is no event.
-
-    The run does not know of it, and whoever resumes it goes on as if nothing had been. What only
-    waits, for a human or a time, is dropped when nothing else is under way.
-    """
 
 
 class Session(SharedRun[S]):
@@ -126,6 +116,7 @@ class Session(SharedRun[S]):
         self._void: tuple[Effect, ...] = ()
         self.has_void = False  # and so it costs a look
         self._is_behind = False
+        self._ahead = None
         self._rewritten: tuple[EffectKey, ...] = ()  # the calls that hooks have changed
         self._is_halted = False  # nothing new is begun in this loop
 
@@ -277,17 +268,23 @@ class Session(SharedRun[S]):
         Where that settles nothing (None, a decision that does not fit, an exception), the effect
         stays owed and is not offered again. An exception is kept for `close`.
         """
-        if self._around is not None and self._unsettled:  # they are told of the run as recorded
+        is_behind = self._around is not None and self._unsettled  # they are told what is recorded
+        if is_behind or is_large(came):
             return self._land_behind(effect, came)
+        return self._landed(effect, came)
+
+    def _land_behind(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
+        """As `land_steps`, once all is recorded that came before; what is large holds no loop."""
+        yield from self.settle_steps()
+        if is_large(came):
+            yield from self._work_ahead(effect, came)
+        yield from self._landed(effect, came)
+
+    def _landed(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
         self._land(effect, came)
         if not (self._unsettled and (self.under_way or not isinstance(effect, REPEATABLE))):
             return NO_STEPS
         return self._settled(self._settle()) if self._raised else self._settle()
-
-    def _land_behind(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
-        """As `land_steps`, once all is recorded that came before."""
-        yield from self._settle()
-        yield from self.land_steps(effect, came)
 
     def hear(self, items: Iterable[Event | Landed | Halt | News]) -> None:
         """As `hear_steps`, blocking."""
@@ -306,10 +303,13 @@ class Session(SharedRun[S]):
                 elif isinstance(item, News):
                     is_told = True
                 elif isinstance(item, tuple):
-                    may_wait = may_wait and isinstance(item[0], REPEATABLE)
+                    effect, came = item
+                    may_wait = may_wait and isinstance(effect, REPEATABLE)
                     if self._around is not None:  # as above
                         yield from self.settle_steps()
-                    self._land(*item)
+                    if is_large(came):
+                        yield from self._work_ahead(effect, came)
+                    self._land(effect, came)
                 else:
                     may_wait = False
                     self._add(item)
@@ -336,7 +336,7 @@ class Session(SharedRun[S]):
             elif came is not None:
                 if self._around is not None:
                     came = self._around.heard(effect, came, before)
-                self._add(wrap_event(effect.path, came) if effect.path else came)
+                self._add(self._event_of(effect, came))
         except HookError as error:
             self._raised += (error,)
         if self.folded is before:
@@ -345,7 +345,7 @@ class Session(SharedRun[S]):
     def _add(self, event: Event) -> None:
         """Fold in an event, and what the hooks that guard the end of the run answer to that."""
         before = self.folded
-        run = step(self.spec, before, event)
+        run = self._stepped(before, event)
         back = sent_back(self._hooks, run) if self._hooks and run is not before else None
         self._unsettled.append((before, event, run))
         if back is not None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, TypeAlias
 
 from attrs import frozen
 
-from detent.adapters.drivers.steps import Steps, at_once
+from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.core.control.hooks import Hook
 from detent.core.control.rebase import Folded, rebase
 from detent.core.errors import DetentError
 from detent.core.machine.beginning import lapse_of
+from detent.core.machine.delegation import wrap_event
 from detent.core.machine.due import due
+from detent.core.machine.step import step
 from detent.core.run.effects import Effect, EffectKey, RunTool
 from detent.core.run.events import Event, ToolNeverRan
 from detent.core.run.run import Run
@@ -37,6 +39,15 @@ else drives it now, who is then told what they know."""
 
 
 @frozen
+class Halt:
+    """Put into an inbox: begin nothing more, and hear out what is at work. It is no event.
+
+    The run does not know of it, and whoever resumes it goes on as if nothing had been. What only
+    waits, for a human or a time, is dropped when nothing else is under way.
+    """
+
+
+@frozen
 class News:
     """Put into an inbox: others have written to the run. It is no event; what they wrote is."""
 
@@ -46,6 +57,13 @@ NEWS = News()
 
 class SessionLeftError(DetentError, RuntimeError):
     """A session is asked for its run after it was left."""
+
+
+def _after(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
+    """The run after an event, with the digests of all that is owed: these are kept."""
+    after = step(spec, run, event)
+    due(spec, after)
+    return after
 
 
 class SharedRun(ABC, Generic[S]):
@@ -78,6 +96,34 @@ class SharedRun(ABC, Generic[S]):
     def settle_steps(self) -> Steps[None]:
         """Record what was left to be recorded with the next tools."""
         ...
+
+    _ahead: tuple[Run[S], Event, Event, Run[S]] | None = None
+    """A run, what came of an effect, the event that this is, and the run after it: what a thread
+    has found out for an event loop."""
+
+    def _work_ahead(self, effect: Effect, came: Event) -> Steps[None]:
+        """Find out what comes of an event, and is owed then, so that no event loop waits for it.
+
+        RULE: it changes nothing. Where the run is another one when the event is folded in, or hooks
+        have made another event of it, that is found out then.
+        """
+        run, event = self.folded, wrap_event(effect.path, came)
+        with suppress(Exception):  # what it raises, it raises again where it is folded in
+            after = yield Wait(partial(_after, self.spec, run, event))
+            self._ahead = run, came, event, after
+
+    def _event_of(self, effect: Effect, came: Event) -> Event:
+        """What came of an effect, as an event of the outermost run."""
+        ahead = self._ahead
+        if ahead is not None and ahead[1] is came:
+            return ahead[2]
+        return wrap_event(effect.path, came) if effect.path else came
+
+    def _stepped(self, run: Run[S], event: Event) -> Run[S]:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] is run and ahead[2] is event:
+            return ahead[3]
+        return step(self.spec, run, event)
 
     @cached_property
     def folded(self) -> Run[S]:

@@ -13,8 +13,8 @@ from typing import Generic, TypeAlias
 from attrs import define, field
 
 from detent.adapters.drivers.company.forks import ForkedRunError
-from detent.adapters.drivers.session import Halt, Landed, Session
-from detent.adapters.drivers.shared_run import NEWS, News
+from detent.adapters.drivers.session import Landed, Session
+from detent.adapters.drivers.shared_run import NEWS, Halt, News
 from detent.adapters.system.failures import failing_silently
 from detent.adapters.system.hearing import Listen
 from detent.adapters.system.threads_and_loops import run_in_a_thread

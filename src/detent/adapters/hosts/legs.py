@@ -17,8 +17,7 @@ from detent.adapters.agent.streams import observed
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.drivers.callbacks import PieceListener
 from detent.adapters.drivers.run_handle import RunHandle
-from detent.adapters.drivers.session import Halt
-from detent.adapters.drivers.shared_run import NEWS
+from detent.adapters.drivers.shared_run import NEWS, Halt
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.system.threads_and_loops import in_another_thread

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from detent.core.tools.masking import MASK
 from detent.core.tools.redaction import BETWEEN, READ, Secrets
@@ -12,7 +12,11 @@ from detent.core.tools.secrets import SecretValues
 ARGUMENTS = frozenset({"arguments", "final_tool_params"})
 """Where the arguments of a call stand, and those that a human has set."""
 CALLS = frozenset({"$type", "tool_name"})
-"""One of them says that arguments stand beside it: in a state, anything may be called so."""
+"""One of them says that arguments stand beside it."""
+FOREIGN = frozenset({"writes", "revealed", "output", "meta", "extra"})
+"""Where data stands in which anything may be called as ours is: there is no call in it."""
+Place: TypeAlias = Literal["run", "state", "keys", "foreign"]
+"""Where stored data stands: in what we write, in a state, under its keys, or in a value of one."""
 AMOUNTS = frozenset({"spends", "spent"})
 """Where numbers stand that are made of arguments."""
 OURS = frozenset({"$type", "role", "tool_name", "mark"})
@@ -55,19 +59,34 @@ def _batch(texts: list[str], secrets: Secrets) -> list[str]:
     return [secrets.without(text) for text in texts]  # one is withheld, or has the sign itself
 
 
-def _texts(data: Any) -> Iterator[str]:
+def _texts(data: Any, place: Place = "run") -> Iterator[str]:
     match data:
         case str():
             yield data
         case Mapping():
             for name, part in data.items():
-                if not _stays(name, part, data):
-                    yield from _texts(part)
+                if place != "run" or not _stays(name, part, data):
+                    yield from _texts(part, _inside(name, place))
         case list() | tuple():
             for part in data:
-                yield from _texts(part)
+                yield from _texts(part, place)
         case _:
             pass
+
+
+def _inside(name: object, place: Place) -> Place:
+    """Where a member of data stands. The conversation, under its key of the state, is ours."""
+    match place, name:
+        case "run", "state":
+            return "state"
+        case "state", "data":
+            return "keys"
+        case "keys", "messages":
+            return "run"
+        case "run", _:
+            return "foreign" if name in FOREIGN else "run"
+        case _:
+            return "foreign"
 
 
 def _stays(name: object, part: object, data: Mapping[str, Any]) -> bool:
@@ -77,18 +96,20 @@ def _stays(name: object, part: object, data: Mapping[str, Any]) -> bool:
     return name in ARGUMENTS and not CALLS.isdisjoint(data)
 
 
-def _filled(data: Any, texts: Iterator[str]) -> Any:
+def _filled(data: Any, texts: Iterator[str], place: Place = "run") -> Any:
     """The data with other texts, in the order in which they stand."""
     match data:
         case str():
             return next(texts)
         case Mapping():
             return {
-                name: part if _stays(name, part, data) else _filled(part, texts)
+                name: part
+                if place == "run" and _stays(name, part, data)
+                else _filled(part, texts, _inside(name, place))
                 for name, part in data.items()
             }
         case list() | tuple():
-            return [_filled(part, texts) for part in data]
+            return [_filled(part, texts, place) for part in data]
         case _:
             return data
 

@@ -278,7 +278,7 @@ def grant_for(  # noqa: PLR0917 - what is asked
     ask: Ask,
 ) -> Grant | None:
     """What is remembered that answers a question about a call: its giver has seen as much."""
-    grants = _informed_grants(run, tool, ask)
+    grants = _informed_grants(run, tool, now, ask)
     found = (grant for grant in grants if _answers(grant, now, at, ask))
     return next((grant for grant in found if not is_of_nobody(spec, run, grant.ref)), None)
 
@@ -306,13 +306,14 @@ def _answers(grant: Grant, now: Binding, at: float | None, ask: Ask) -> bool:
     )
 
 
-def _informed_grants(run: Run[Any], tool: Tool, ask: Ask) -> list[Grant]:
-    """What is remembered of people who have seen all that a question about a call shows.
+def _informed_grants(run: Run[Any], tool: Tool, now: Binding, ask: Ask) -> list[Grant]:
+    """What is remembered of people who have seen all that a question about such a call shows.
 
     RULE: what they were shown is what they have confirmed, whatever of it the tool binds.
     """
-    names = inputs_in(run, tool, ask.reveals).keys()
-    informed = (grant for grant in run.grants if names <= {*grant.revealed})
+    near = [grant for grant in run.grants if _is_near(grant, now)]  # there may be many others
+    names = inputs_in(run, tool, ask.reveals).keys() if near else frozenset[str]()
+    informed = (grant for grant in near if names <= {*grant.revealed})
     as_shown = dict[tuple[str, ...], object]()  # read once: there may be many that show the same
     return [grant for grant in informed if _is_as_shown(run, tool, grant, as_shown)]
 
@@ -336,7 +337,7 @@ def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
     if decisions_about(run, slot.ref) and not clear.is_granted:
         return False
     # as they were given: a call that was let run by one may begin after its end
-    grants = _informed_grants(run, tool, ask)
+    grants = _informed_grants(run, tool, now, ask)
     return not any(_answers(grant, now, grant.at or 0, ask) for grant in grants)
 
 
@@ -347,7 +348,9 @@ def change_in(
 
     `demands` is what the rules want more than before.
     """
-    before = _binding(slot)
+    before, status = _binding(slot), slot.status
+    if isinstance(status, AwaitingDecision) and status.after and slot.key and not slot.clearance:
+        return None  # begun in a run of which this is a copy: no rules have been asked of it here
     if before is not None:
         changes = [*before.changes(now), *demands] or ["the yes covers it no longer"]
         text = f"It must be decided anew: {'; '.join(changes)}."
@@ -357,14 +360,16 @@ def change_in(
         arguments = decision.arguments if isinstance(decision, Modified) else record.call.arguments
         return FormerDecision(text, arguments, record.revealed)
     name = slot.call.tool_name
-    grants = [past for past in run.grants if past.call.tool_name == name and _is_near(past, now)]
-    if not grants:
+    near = (past for past in reversed(run.grants) if _is_near(past, now))
+    grant = next((past for past in near if past.call.tool_name == name), None)
+    if grant is None:
         return None
-    is_as_shown = _is_as_shown(run, tool, grants[-1], {})
-    otherwise = "that has lapsed" if is_as_shown else CHANGES["inputs"]
-    changes = grants[-1].binding.changes(now) or [otherwise]
+    is_as_shown = _is_as_shown(run, tool, grant, {})
+    changes = grant.binding.changes(now) or [
+        "that has lapsed" if is_as_shown else CHANGES["inputs"]
+    ]
     text = f"What was confirmed for further calls does not cover it: {'; '.join(changes)}."
-    return FormerDecision(text, grants[-1].call.arguments, grants[-1].revealed)
+    return FormerDecision(text, grant.call.arguments, grant.revealed)
 
 
 def _binding(slot: Slot) -> Binding | None:

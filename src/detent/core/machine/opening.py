@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
+from detent.core.chat.call_copies import with_id
 from detent.core.chat.messages import ToolCall, with_calls
 from detent.core.chat.replies import ChatReply
 from detent.core.machine.outputs import check_answer
@@ -110,5 +111,5 @@ def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[Tool
             ids[place] = own if own not in names else next(free)
             names.add(ids[place])
         earlier.add(ids[place] or "")
-    new_calls = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
+    new_calls = [with_id(call, name) for call, name in zip(calls, ids, strict=True)]
     return evolve(reply, message=with_calls(reply.message, new_calls)), new_calls

@@ -42,9 +42,9 @@ from detent.core.run.approval import (
     Scope,
     Verdict,
 )
-from detent.core.run.attempts import begun_before, refund, suspend, with_spending
+from detent.core.run.attempts import attempt_in, begun_before, refund, suspend, with_spending
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
-from detent.core.run.limits import end_of, is_past
+from detent.core.run.limits import end_of, is_past, least
 from detent.core.run.run import (
     AnsweredByHuman,
     AwaitingDecision,
@@ -211,9 +211,8 @@ def _sooner(
     """A question, and when what was asked or said ends: as a later one has it, if that is less."""
     if not isinstance(verdict, Ask):
         return ask, until
-    ends = [limit for limit in (until, end_of(at, verdict.expires_s)) if limit is not None]
-    most = [limit for limit in (ask.attempts, verdict.attempts) if limit is not None]
-    return attrs.evolve(ask, attempts=min(most, default=None)), min(ends, default=None)
+    ask = attrs.evolve(ask, attempts=least(ask.attempts, verdict.attempts))
+    return ask, least(until, end_of(at, verdict.expires_s))
 
 
 def _is_as_left(clear: Clearance, now: Binding, at: float | None) -> bool:
@@ -233,7 +232,9 @@ def ask_about(  # noqa: PLR0917 - the parts of a question
     again: int = 0,
 ) -> AwaitingDecision:
     """A question about `attempt`; `crash` is the name and the trouble that it came of."""
-    until, trouble = end_of(at, ask.expires_s), crash[1] or begun_before(slot)
+    was = slot.status.expires_at if isinstance(slot.status, AwaitingDecision) else None
+    until = least(end_of(at, ask.expires_s), was)  # RULE: put anew, it ends when it was to end
+    trouble = crash[1] or begun_before(slot)
     if crash[0]:  # to run a call again, perhaps, says nothing of others
         ask = attrs.evolve(ask, remember="call")
     if slot.suspended is not None:  # it works on the call as it was when it began
@@ -244,12 +245,6 @@ def ask_about(  # noqa: PLR0917 - the parts of a question
     return AwaitingDecision(
         *(digest, reason, attempt, until, ask, binding, crash[0], trouble, change), again=again
     )
-
-
-def attempt_in(slot: Slot) -> int:
-    """The attempt that begins when the call is let go."""
-    attempt = 1 if slot.clearance is None else slot.clearance.attempt
-    return slot.status.attempt if isinstance(slot.status, AwaitingDecision | Ready) else attempt
 
 
 def evolve_slot(slot: Slot, status: Status, clearance: Clearance) -> Slot:

@@ -339,6 +339,9 @@ def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
             return slot
         case Ready() | BackingOff():
             return move(slot, AwaitingPolicy())
+        case AwaitingDecision() as asked if asked.expires_at is not None:
+            # the time of those who were asked for the original is not that of the copy
+            return move(slot, evolve(asked, expires_at=None, is_stale=True))
         case Running() | Unknown():  # RULE: what has begun may be done: a fork does not forget it
             return evolve(slot, clearance=None)
         case Delegated():

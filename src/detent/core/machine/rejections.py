@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from detent.core.chat.messages import ToolCall
@@ -26,38 +28,46 @@ def known_no(
     ever others. A yes in between is from somebody who still reads.
     """
     tool, arguments = spec.tools[call.tool_name], arguments_digest(call, spec.tools[call.tool_name])
-    rejections, row = list[Rejected](), 0
+    feedback, same, row, is_in_row = None, 0, 0, True
     for past in _past_decisions(run, call.tool_name, around):
         if not isinstance(past.decision, Rejected):
-            row = 0
+            is_in_row = False
             continue
-        row += 1
+        row += is_in_row
         # it is the same with a default spelled out
         if past.call == call or arguments_digest(past.call, tool) == arguments:
-            rejections.append(past.decision)
-    if len(rejections) >= spec.limits.max_rejections:
-        return templates_of(spec, tool.name).rejected(tool.name, rejections[-1].feedback)
+            feedback = feedback if same else past.decision.feedback
+            same += 1
+            if same >= spec.limits.max_rejections:
+                return templates_of(spec, tool.name).rejected(tool.name, feedback)
     if row >= spec.limits.max_tool_rejections:
         return wording.tool_not_run(tool.name, wording.people_refuse(row))
     return None
 
 
-def _past_decisions(run: Run[Any], tool_name: str, around: Around | None) -> list[DecisionRecord]:
+def _past_decisions(
+    run: Run[Any], tool_name: str, around: Around | None
+) -> Iterator[DecisionRecord]:
     """What people have decided of a tool's calls, here and in other runs of the agent inside one.
 
-    Not of the calls of this very reply: who goes through a list may say no to many, and then yes.
+    The last one comes first. None is of the calls of this very reply: who goes through a list may
+    say no to many, and then yes.
     """
     outermost, names = around or (run, ())
-    own = [past for past in run.decisions if not past.path and past.ref.turn == run.turn]
-    fresh = {(past.ref, past.at) for past in own}
-    return [
-        past
-        for past in outermost.decisions
-        if past.call.tool_name == tool_name
-        and past.by != "policy"
-        and tuple(agent.tool_name for agent in past.path) == names
-        and (past.ref, past.at) not in fresh
-    ]
+    fresh = {(past.ref, past.at) for past in _of_this_turn(run)}
+    for past in reversed(outermost.decisions):
+        if past.call.tool_name != tool_name or past.by == "policy":
+            continue
+        if (names or past.path) and tuple(agent.tool_name for agent in past.path) != names:
+            continue
+        if not fresh or (past.ref, past.at) not in fresh:
+            yield past
+
+
+def _of_this_turn(run: Run[Any]) -> Iterator[DecisionRecord]:
+    """The decisions about this turn's own calls: none comes before one of an earlier turn."""
+    own = (past for past in reversed(run.decisions) if not past.path)
+    return takewhile(lambda past: past.ref.turn == run.turn, own)
 
 
 def templates_of(spec: AgentSpec[Any], tool_name: str) -> Wording:

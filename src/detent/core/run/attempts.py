@@ -131,3 +131,9 @@ def begin_anew(slot: Slot, status: Status) -> Slot:
         clear = clear and evolve(clear, is_stale=True)
     new = evolve(slot, status=status, clearance=clear, spends=spends, was_begun=True)
     return new if new.suspended is None else evolve(new, suspended=None)
+
+
+def attempt_in(slot: Slot) -> int:
+    """The attempt that begins when the call is let go."""
+    attempt = 1 if slot.clearance is None else slot.clearance.attempt
+    return slot.status.attempt if isinstance(slot.status, AwaitingDecision | Ready) else attempt

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from attrs import field, frozen
 
 from detent.core.chat.replies import ChatReply, Usage
 from detent.core.values.checks import names_meant, number, of_kind
 
+N = TypeVar("N", int, float)
 _COUNT, _MAY_BE_COUNT = number(1, is_whole=True), number(0, is_whole=True, or_none=True)
 _MAY_BE_NUMBER = number(0, or_none=True)
 
@@ -102,3 +104,8 @@ def end_of(at: float | None, lasts_s: float | None) -> float | None:
 def is_past(until: float | None, at: float | None) -> bool:
     """Whether a time is over at another one. What does not say when it comes, comes too late."""
     return until is not None and not (at is not None and at <= until)
+
+
+def least(*limits: N | None) -> N | None:
+    """The least of some limits, of which each may be none; None where there is none."""
+    return min((limit for limit in limits if limit is not None), default=None)

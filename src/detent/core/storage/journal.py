@@ -17,7 +17,7 @@ from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import runs_in
 from detent.core.machine.turns import answer
-from detent.core.run.events import Event, HappenedInside, ModelReplied
+from detent.core.run.events import Event, HappenedInside, ModelReplied, ToolStarted
 from detent.core.run.outcomes import Cancelled
 from detent.core.run.run import (
     OPEN,
@@ -175,6 +175,30 @@ def progress_mark(run: Run[Any]) -> str:
 
 def _instructs(message: ChatMessage) -> bool:
     return message.role is ChatRole.SYSTEM
+
+
+def happened_data(spec: AgentSpec[Any], happened: Sequence[tuple[Event, Run[Any]]]) -> list[Json]:
+    """What is kept of each of these events, of which each comes with the run after it.
+
+    The last one that is no mere start, of which only one thing can come, has the run's mark.
+
+    Raises:
+        UnstorableError: a value in one cannot be written as JSON.
+    """
+    new = list[Json]()
+    marked: tuple[Json, Run[Any]] | None = None
+    for event, after in happened:
+        kind = type(event)
+        data = data_of(event, kind, spec)
+        has_reply = kind is ModelReplied or kind is HappenedInside
+        if has_reply and (faults := reply_faults(event, after)):
+            data["faults"] = faults
+        new.append(data)
+        if kind is not ToolStarted:
+            marked = data, after
+    if marked is not None:
+        marked[0]["mark"] = progress_mark(marked[1])
+    return new
 
 
 def reply_faults(event: Event, run: Run[Any]) -> list[Json]:

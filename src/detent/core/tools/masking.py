@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from attrs import evolve
 
+from detent.core.chat.call_copies import with_secret
 from detent.core.chat.messages import (
     ChatMessage,
     FileContent,
@@ -138,7 +139,7 @@ def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str
     """
 
     def marked(call: ToolCall) -> ToolCall:
-        return evolve(call, secret=names.get(call.tool_name, names.get("*", ())))
+        return with_secret(call, names.get(call.tool_name, names.get("*", ())))
 
     calls, results = message.tool_calls, message.tool_call_results
     if calls:

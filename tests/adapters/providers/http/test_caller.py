@@ -13,10 +13,13 @@ from queue import SimpleQueue
 
 import httpx
 import pytest
+from returns.result import Result
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.threads import Inbox
+from detent.adapters.providers.http.answers import Answer, Ending
 from detent.adapters.providers.http.caller import (
+    LARGE,
     HttpCaller,
     Request,
     Timeouts,
@@ -118,6 +121,27 @@ def test_a_stream_is_shown_piece_by_piece_in_both_colours(serve: Serve) -> None:
 
     assert asyncio.run(run_async()) == reply
     assert shown[3:] == shown[:3]
+
+
+@pytest.mark.parametrize("size", [1, LARGE])
+def test_a_long_answer_is_put_together_in_another_thread_than_the_loops(
+    size: int, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A short one is not, as a thread takes longer."""
+    threads = list[int]()
+    finish = Answer.finish
+
+    def watched(answer: Answer) -> Result[Ending, ModelFailure]:
+        threads.append(threading.get_ident())
+        return finish(answer)
+
+    monkeypatch.setattr(Answer, "finish", watched)
+    text = "a" * size
+    whole = {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+    url = serve(playing(json.dumps(whole).encode()))
+    reply = asyncio.run(OpenAIChatGenerator("m", api_base_url=url).run_async(QUESTION))
+    assert reply.message.text == text
+    assert (threads == [threading.get_ident()]) is (size < LARGE)
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/octet-stream"])

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
-from returns.result import Failure
+from returns.result import Failure, Result
 
-from detent.adapters.providers.http.answers import Answer
+from detent.adapters.providers.http.answers import Answer, Ending
 from detent.adapters.providers.http.clients import AnyClient, Clients, reaches_out, require_httpx
 from detent.adapters.providers.http.failures import shortened
 from detent.core.chat.replies import ChatReply, ModelFailure
@@ -21,6 +21,9 @@ from detent.ports.real_models import require_real_model_allowed
 
 if TYPE_CHECKING:
     import httpx
+
+LARGE = 65_536
+"""An answer of so many bytes is put together in a thread: of small parts, that takes a while."""
 
 
 @frozen
@@ -115,13 +118,13 @@ class HttpCaller:
                 if answer.failed or deadline.is_over(answer):
                     break
         deadline.is_over(answer)  # a body without a length has just ended where it was cut
-        return _finished(answer, callback)
+        return _finished(answer.finish(), callback)
 
     async def call_async(
         self, request: Request, answer: Answer, callback: StreamingCallback | None
     ) -> ChatReply:
         """As `call`. Cancelling closes the connection."""
-        deadline = _Deadline(self._timeouts.total_s, host_of(request.url))
+        deadline, size = _Deadline(self._timeouts.total_s, host_of(request.url)), 0
         import asyncio  # most of the time of importing a provider, and blocking calls need none
 
         with _failures(request, answer, deadline):
@@ -134,11 +137,16 @@ class HttpCaller:
             ):
                 answer.begin(response.status_code, response.headers)
                 async for data in response.aiter_bytes():
+                    size += len(data)
                     _show(answer.feed(data), callback)
                     if answer.failed or deadline.is_over(answer):
                         break
         deadline.is_over(answer)  # a body without a length has just ended where it was cut
-        return _finished(answer, callback)
+        if size < LARGE:
+            return _finished(answer.finish(), callback)
+        from detent.adapters.system.threads_and_loops import in_a_thread  # with the first of them
+
+        return _finished(await in_a_thread(answer.finish), callback)
 
     def _httpx_request(self, request: Request, client: AnyClient) -> httpx.Request:
         """What is sent, if this client may send it.
@@ -170,8 +178,9 @@ def _parsed(url: str) -> httpx.URL:
     return httpx.URL(url)
 
 
-def _finished(answer: Answer, callback: StreamingCallback | None) -> ChatReply:
-    result = answer.finish()
+def _finished(
+    result: Result[Ending, ModelFailure], callback: StreamingCallback | None
+) -> ChatReply:
     if isinstance(result, Failure):
         raise ChatGeneratorError(result.failure())
     pieces, reply = result.unwrap()

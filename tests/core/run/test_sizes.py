@@ -1,0 +1,50 @@
+"""Sizes: which replies nobody reads in an event loop."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from detent import ChatMessage, ChatRole, ToolCall
+from detent.core.run.events import HappenedInside, ModelFailed, ModelReplied
+from detent.core.run.refs import CallRef
+from detent.core.run.sizes import MANY, are_large, is_large
+from detent.models import ChatReply, ModelFailure
+
+FEW, SOME = MANY // 5, MANY // 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ([], False),
+        ([{}], False),
+        ([{"role": ChatRole.USER}], False),
+        ([{"text": "a" * 64 * FEW}], False),
+        ([{"text": "a" * 64 * MANY + "a" * 64}], True),
+        ([{"numbers": [*range(FEW)]}], False),
+        ([{"numbers": [*range(MANY)]}], True),
+        ([{"numbers": [*range(SOME)]}, {"numbers": [*range(SOME)]}], True),
+        ([{"rows": [[] for _ in range(MANY)]}], True),
+        ([{"rows": [{"a": (1, 2)} for _ in range(FEW)]}], False),
+        ([{"rows": [{"a": MappingProxyType({"b": 1})} for _ in range(SOME)]}], True),
+        ([{"rows": [[[1, [2]]] for _ in range(SOME // 2)]}], True),
+    ],
+)
+def test_calls_are_large_by_their_parts_and_texts(
+    calls: list[dict[str, Any]], expected: object
+) -> None:
+    """However these are spread over calls and levels."""
+    made = [ToolCall("take", arguments) for arguments in calls]
+    reply = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=made)))
+    assert are_large(made) is expected
+    assert is_large(reply) is expected
+    assert is_large(HappenedInside(CallRef(1, 0), "agent", reply)) is expected
+
+
+def test_what_is_no_reply_is_not_large() -> None:
+    """Whatever it is."""
+    assert not is_large(None)
+    assert not is_large(ModelFailed(1, 1, ModelFailure("bug", "a" * 64 * MANY)))
