@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,6 +22,7 @@ from detent.adapters.hosts.effects.history import Json, size_of
 from detent.approvals import Deny
 from detent.journals import Runs
 from detent.machine import Run
+from detent.ports.journal import JournalUnavailableError
 from tests.adapters.hosts.effects.played import Stage
 
 ROOM = 4_000
@@ -106,6 +107,47 @@ def test_another_history_is_given_what_is_in_the_journal() -> None:
             assert Runs(stage.journal, stage.parts["it"].spec).at("r").outcome is not None
 
     asyncio.run(main())
+
+
+class Away:
+    """A journal that takes nothing behind so many entries, for so many tries."""
+
+    outage_s = 0.0
+
+    def __init__(self, position: int, tries: int) -> None:
+        self._journal, self._position, self._tries = MemoryJournal(), position, tries
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+    def append(self, *given: Any) -> None:
+        """As the journal does, once it is back."""
+        run_id, entries, *_ = given
+        if entries[0].position >= self._position and self._tries:
+            self._tries -= 1
+            raise JournalUnavailableError(f"away from run {run_id}")
+        self._journal.append(*given)
+
+
+@pytest.mark.parametrize("position", range(1, 6))
+def test_what_is_unwritten_does_not_go_with_each_try(position: int) -> None:
+    """The engine tries the job again that only writes; an outage adds nothing to its history."""
+
+    async def main(tries: int) -> int:
+        async with asyncio.timeout(20):
+            stage = Stage(reader([SMALL] * 2, 2), cast(Any, Away(position, tries)))
+            stage.engine.room, stage.engine.is_patient = 3 * ROOM, True
+            given = await stage.given()
+            inside = stage.inside(given)
+            assert await inside.follow() is None
+            assert Runs(stage.journal, stage.parts["it"].spec).at("r") == inside.run
+            other, engine = await stage.again(given)
+            assert other.run == inside.run
+            assert engine.jobs == stage.engine.jobs
+            return sum(size_of(job["events"]) for job in stage.engine.jobs)
+
+    carried = asyncio.run(main(0))
+    assert asyncio.run(main(40)) <= 2 * carried + ROOM
 
 
 @tool

@@ -114,17 +114,24 @@ class Outside:
         if job["effect"] is None:
             self.faults.drop(job["run_id"])
             return {"written": True}
-        effect = _owed(parts.spec, outcome, job["effect"])
+        came = await self._begun(parts, outcome, job, begins)
+        return came | {"written": True} if "later" in came else came
+
+    async def _begun(
+        self, parts: EffectParts, run: Run[Any], job: Json, begins: Begins | None
+    ) -> Json:
+        """As `perform`, once what has happened is written down."""
+        effect = _owed(parts.spec, run, job["effect"])
         if effect is None:
             return await self._not_owed(parts, job)
-        begun = begun_by(outcome, effect)
-        if begun is not None and (left := await self._left(parts, outcome, begun, job)) is not None:
+        begun = begun_by(run, effect)
+        if begun is not None and (left := await self._left(parts, run, begun, job)) is not None:
             return left
         if isinstance(effect, RunTool) and begins is not None and not await begins():
             return parts.never_ran(job)
-        if begun is not None and not parts.lets(outcome, begun):  # it has lapsed in the meantime
+        if begun is not None and not parts.lets(run, begun):  # it has lapsed in the meantime
             return parts.left(begun, job)
-        return await self._reported(parts, outcome, effect, job)
+        return await self._reported(parts, run, effect, job)
 
     async def page(self, wanted: Json, offset: int) -> Json:
         """A page of what is in the journal. Raises what has kept it from being read."""

@@ -24,9 +24,12 @@ from detent.adapters.hosts.effects.contract import require_here, require_same
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outcomes import LATER, entry_to_json
 from detent.adapters.hosts.effects.parts import EffectParts
+from detent.adapters.hosts.effects.unwritten import still_counted, without
 from detent.adapters.hosts.reading import asked
+from detent.core.control.rebase import is_from_others
 from detent.core.run.run import Run
-from detent.core.storage.journal import event_from_json
+from detent.core.run.spec import AgentSpec
+from detent.core.storage.journal import event_from_json, event_to_json
 from detent.ports.clock import Clock
 from detent.ports.journal import JournalConflictError, with_data
 
@@ -104,12 +107,32 @@ class Writing:
         events: list[Json] = job["events"]
         count = _same(there, events)
         followed = await self._followed(parts, job, length + len(there))
-        if count < min(len(there), len(events)) or (job["look"] and count < len(there)):
+        is_other = count < min(len(there), len(events))
+        if is_other:
+            followed.clock.at = max(followed.clock.at, job["at"])
+            there += await self._behind(spec, followed.session, there[count:], events[count:])
+        if is_other or (job["look"] and count < len(there)):
             return {"missed": {"at": length + count, "events": there[count:]}}
         if new := [event_from_json(spec, event) for event in events[len(there) :]]:
             followed.clock.at = max(followed.clock.at, job["at"])
             await in_event_loop(followed.session.feed_steps(*new))
         return followed.session.run
+
+    async def _behind(
+        self, spec: AgentSpec[Any], session: Session[Any], theirs: list[Json], own: list[Json]
+    ) -> list[Json]:
+        """Write what has happened behind what people have said in its place, as far as it counts.
+
+        RULE: nobody has to be quicker than they are. Were it written once they are silent, a run
+        would not go on while they speak.
+        """
+        said, left = without(theirs, own), without(own, theirs)
+        if not all(is_from_others(event_from_json(spec, one)) for one in said):
+            return []
+        events = [event_from_json(spec, one) for one in left]
+        still = still_counted(spec, session.run, events)
+        await in_event_loop(session.feed_steps(*still))
+        return [event_to_json(spec, event) for event in still]
 
     async def _followed(self, parts: EffectParts, job: Json, length: int) -> _Followed:
         run_id = job["run_id"]

@@ -17,11 +17,11 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowUpdateFailedError,
 )
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from detent.adapters.hosts.effects.history import Json
-from detent.adapters.hosts.effects.outcomes import is_tool
+from detent.adapters.hosts.effects.outcomes import is_fault, is_tool
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.pages import without_missed
 from detent.adapters.hosts.engines.temporal_follow import BEGUN, ROOM, SAY
@@ -61,6 +61,11 @@ class EffectActivity:
         RULE: a known outcome is never thrown away. A tool that the run itself has dropped is void.
         RULE: a tool begins once the engine knows that it does, and beats from then on. One that was
         given to a worker which nobody has heard of since has not begun.
+        RULE: what a worker or its journal is in the way of is tried again by the engine: that adds
+        nothing to the history, and another job would have its input in there once more.
+
+        Raises:
+            ApplicationError: it cannot be performed here, or now.
         """
         token = activity.info().task_token
         beating = asyncio.create_task(self._beat(None))
@@ -93,6 +98,8 @@ class EffectActivity:
             beating.cancel()
         if is_tool(job):
             activity.raise_complete_async()
+        if is_fault(outcome):
+            raise _again(outcome["later"])
         return outcome
 
     async def page(self, wanted: Json, offset: int) -> Json:
@@ -105,7 +112,7 @@ class EffectActivity:
         try:
             return await self.outside.page(wanted, offset)
         except Exception as error:  # noqa: BLE001 - whatever it is, another worker may read it
-            raise ApplicationError(type(error).__name__, type=type(error).__name__) from None
+            raise _again(type(error).__name__) from None
         finally:
             beating.cancel()
 
@@ -198,3 +205,8 @@ class EffectActivity:
             else:
                 return True
         return None
+
+
+def _again(name: str) -> ApplicationError:
+    """Has the engine try a job again. What was in the way the log and the health say."""
+    return ApplicationError(name, type=name, category=ApplicationErrorCategory.BENIGN)

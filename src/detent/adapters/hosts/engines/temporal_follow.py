@@ -28,7 +28,7 @@ from temporalio.worker import (
 
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import Json
-from detent.adapters.hosts.effects.inside import Inside
+from detent.adapters.hosts.effects.inside import FIRST_PAUSE_S, LAST_PAUSE_S, Inside
 from detent.adapters.hosts.effects.pages import wanted_events, wanted_run, whole, without_run
 from detent.core.errors import AgentChangedError
 from detent.core.run.spec import AgentSpec
@@ -39,7 +39,10 @@ from detent.ports.listing import UnknownAgentError
 EFFECT, PAGE, SAY, LOOK, BEGUN = "detent_effect", "detent_page", "say", "look", "begun"
 EFFECT_MAX = timedelta(days=365)
 """How long an effect may take; what ends it earlier is its own time-out, or a silent worker."""
-AGAIN = RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_interval=timedelta(seconds=10))
+AGAIN = RetryPolicy(
+    initial_interval=timedelta(seconds=FIRST_PAUSE_S),
+    maximum_interval=timedelta(seconds=LAST_PAUSE_S),
+)
 ONCE = RetryPolicy(maximum_attempts=1)
 LOST = "the worker that was at work on it has fallen silent"
 
