@@ -26,6 +26,7 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
+from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.inside import FIRST_PAUSE_S, LAST_PAUSE_S, Inside
@@ -71,7 +72,7 @@ class Followers(Interceptor):
     """
 
     specs: Mapping[str, AgentSpec[Any]]
-    changed: dict[str, str] = field(factory=dict)
+    changed: ChangedRuns = field(factory=ChangedRuns)
 
     def workflow_interceptor_class(
         self,
@@ -89,9 +90,9 @@ class Followers(Interceptor):
         try:
             require_rules(self.specs[agent], agent, run_id, opening["rules"])
         except AgentChangedError as error:
-            self.changed[run_id] = str(error)
+            self.changed.note(run_id, str(error))
             raise
-        self.changed.pop(run_id, None)
+        self.changed.drop(run_id)
         return self.specs[agent]
 
 
