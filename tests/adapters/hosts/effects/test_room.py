@@ -21,7 +21,8 @@ from detent.adapters.hosts.effects.bounds import Bound
 from detent.adapters.hosts.effects.history import Json, size_of
 from detent.approvals import Deny
 from detent.journals import Runs
-from detent.machine import Run
+from detent.machine import Failed, Run
+from detent.models import ChatReply, Usage
 from detent.ports.journal import JournalUnavailableError
 from tests.adapters.hosts.effects.played import Stage
 
@@ -187,6 +188,25 @@ def test_what_a_tool_gives_that_is_too_large_is_said_to_be(
             started = [job for job in stage.engine.jobs if (job["effect"] or "").startswith("tool")]
             assert len(started) == 1
             assert max(size_of(job["events"]) for job in stage.engine.jobs) <= ROOM
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_is_too_large_is_counted() -> None:
+    """It was paid for, though the run cannot have it."""
+
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            reply = ChatReply(ChatMessage.from_assistant("x" * 3 * ROOM), usage=Usage(7, 9_000))
+            limits = Limits(max_cost=9.0, price=lambda reply: 2.5)
+            agent = Agent(chat_generator=ScriptedChatGenerator(reply), limits=limits)
+            stage = Stage(agent, MemoryJournal())
+            stage.engine.outside.bound = Bound("The engine", ROOM)
+            inside = stage.inside(await stage.given())
+            assert await inside.follow() is None
+            assert isinstance(inside.run.outcome, Failed)
+            assert (inside.run.usage, inside.run.cost) == (Usage(7, 9_000), 2.5)
+            assert Runs(stage.journal, stage.parts["it"].spec).at("r") == inside.run
 
     asyncio.run(main())
 
