@@ -246,8 +246,8 @@ class Inside:
                 is_heard = self._take_message(message)
                 if answer is not None:
                     answer.set_result(is_heard)
-            elif name in self._flights:
-                self._landed(name, self._flights[name])
+            elif (flight := self._flights.get(name)) and flight.future is waited[name]:
+                self._landed(name, flight)
 
     def _landed(self, name: str, flight: _Flight) -> None:
         """Take in what came of a job, or that a wait is over."""
