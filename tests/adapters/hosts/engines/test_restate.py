@@ -174,9 +174,8 @@ def test_an_admin_that_is_another_server_is_found_out(answer: bytes, tmp_path: P
         async with await asyncio.start_server(hear, "127.0.0.1", 0) as server:
             admin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             (own,) = free_ports(1)
-            own_place = {"listen": f"127.0.0.1:{own}", "drain_s": 1.0}
-            journal = SQLiteJournal(tmp_path / "runs.db")
-            host = RestateHost(host_agents(), journal, admin=admin, **own_place)  # type: ignore[arg-type]
+            journal, listen = SQLiteJournal(tmp_path / "runs.db"), f"127.0.0.1:{own}"
+            host = RestateHost(host_agents(), journal, admin=admin, listen=listen, drain_s=1)
             await refused(host, EngineUnavailableError, "is not the admin of Restate")
 
     asyncio.run(play())

@@ -125,13 +125,9 @@ def each_reply_is_counted_once(spec: AgentSpec[Any], trace: Trace) -> Iterator[s
 def _paid(event: Event) -> tuple[Usage, float]:
     while isinstance(event, HappenedInside):
         event = event.event
-    match event:
-        case ModelReplied(_, _, reply, cost):
-            return reply.usage, cost
-        case ModelFailed(usage=usage, cost=cost):
-            return usage, cost
-        case _:
-            return Usage(), 0.0
+    if isinstance(event, ModelReplied):
+        return event.reply.usage, event.cost
+    return (event.usage, event.cost) if isinstance(event, ModelFailed) else (Usage(), 0.0)
 
 
 @everywhere
