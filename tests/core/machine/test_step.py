@@ -199,6 +199,40 @@ def test_a_failed_model_call_ends_a_run() -> None:
 BUSY = ModelFailure("rate_limit", "slow down", retryable=True)
 
 
+PAID = ModelFailed(1, 1, BUSY, at=100, usage=Usage(6, 4), cost=0.5)
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_last"),
+    [
+        (Limits(), False),
+        (Limits(max_tokens=11, max_cost=0.6, price=lambda reply: 0.0), False),
+        (Limits(max_tokens=10), True),
+        (Limits(max_cost=0.5, price=lambda reply: 0.0), True),
+    ],
+)
+def test_an_answer_that_was_paid_for_and_not_taken_counts(
+    limits: Limits,
+    is_last: bool,  # noqa: FBT001 - the case
+) -> None:
+    """Where it reaches a limit, the model is not asked again by itself; a human may have it so."""
+    spec = evolve(SPEC, limits=limits)
+    run = step(spec, START, PAID)
+    assert (run.usage, run.cost) == (Usage(6, 4), 0.5)
+    assert run.phase == (Done(Failed(BUSY)) if is_last else Pausing(2, 101.0))
+    if is_last:
+        assert step(spec, run, Resumed("Ada", 200.0)).phase == Thinking(2)
+
+
+def test_the_last_answer_that_was_paid_for_and_not_taken_is_asked_for_again() -> None:
+    """What is spent is why it is the last one."""
+    spec = evolve(SPEC, limits=Limits(max_agent_steps=1, max_tokens=10**6, final_answer=True))
+    run = replay(spec, START, [said(call("note")), returned(0, 1)])
+    assert run.exhausted == "max_agent_steps"
+    paid = evolve(PAID, turn=2, usage=Usage(10**9))
+    assert isinstance(step(spec, run, paid).phase, Pausing)
+
+
 def test_a_model_that_fails_in_passing_is_asked_again_after_a_pause() -> None:
     """The pause is owed as a wait; then the same turn is owed again, with its next attempt."""
     paused = step(SPEC, START, ModelFailed(1, 1, BUSY, at=100, chance=1))
@@ -468,7 +502,7 @@ def test_nothing_else_can_be_sent_back() -> None:
 
 def last_turn() -> tuple[AgentSpec[State], Run[State]]:
     """A run whose steps are spent, and that is asked for its last answer."""
-    spec = evolve(SPEC, limits=Limits(max_agent_steps=1, final_answer=True))
+    spec = evolve(SPEC, limits=Limits(max_agent_steps=1, max_tokens=10**6, final_answer=True))
     return spec, replay(spec, START, [said(call("note")), returned(0, 7)])
 
 

@@ -179,9 +179,16 @@ def cut_short(spec: AgentSpec[S], run: Run[S], outcome: Exhausted | Cancelled) -
 
 
 def after_failure(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
-    """The run when the model has given no answer: it asks again, now or later, or has failed."""
+    """The run when the model has given no answer: it asks again, now or later, or has failed.
+
+    RULE: one that was paid for and reaches a limit is the last, unless a human has it tried again.
+    """
     tries = event.attempt - run.given_up
     pause_s = spec.model_retries.model_pause_s(event.failure, tries, event.chance)
+    if event.cost or event.usage.total_tokens:
+        run = evolve(run, usage=run.usage + event.usage, cost=run.cost + event.cost)
+        if not run.exhausted and spec.limits.spent(0, run.usage, run.cost):
+            pause_s = None
     if pause_s is None:
         return end(evolve(run, given_up=event.attempt), Failed(event.failure))
     run = with_unread(run)

@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall
-from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.run.approval import Binding, Decision, Principal, Verdict
 from detent.core.run.refs import CallRef
 from detent.core.tools.result import ToolFault, ToolResult
@@ -34,7 +34,8 @@ class ModelFailed:
     """The model gave no answer to what `AskModel` asked in this turn and attempt.
 
     Where it may be asked again, `at` is the time, in seconds since 1970, and `chance` a number from
-    0 to 1 that spreads the further attempts of runs that failed together.
+    0 to 1 that spreads the further attempts of runs that failed together. `usage` and `cost` are
+    those of an answer that was paid for, and could not be taken.
     """
 
     turn: int
@@ -42,6 +43,8 @@ class ModelFailed:
     failure: ModelFailure
     at: float | None = None
     chance: float = 0.0
+    usage: Usage = Usage()
+    cost: float = 0.0
 
 
 @fast_init

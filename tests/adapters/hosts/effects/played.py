@@ -15,6 +15,7 @@ from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.contract import new_run
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.inside import MAIL, Inside
+from detent.adapters.hosts.effects.outcomes import is_fault
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.faults import Faults
@@ -43,7 +44,8 @@ class Played:
     Those that are `kept` as well it has written into the journal before.
 
     Waits whose names begin with one of `endless` are over after all else. Those of `unheard` were
-    never begun by their worker, and those of `held` are not, before they may.
+    never begun by their worker, and those of `held` are not, before they may. One that `is_patient`
+    has a job that a fault was in the way of performed again by itself, unless it is a tool.
     """
 
     outside: Outside
@@ -57,6 +59,7 @@ class Played:
     length_max: int = 10_000
     room: int | None = None
     endless: tuple[str, ...] = ()
+    is_patient: bool = False
     _at: float = 1_800_000_000.0
 
     def now(self) -> float:
@@ -86,6 +89,9 @@ class Played:
             self.lost.discard(name)
             return {"lost": "its worker was given up"}
         came = json.loads(json.dumps(await self.outside.perform(job)))
+        while self.is_patient and is_fault(came) and not is_once:
+            await asyncio.sleep(0)
+            came = json.loads(json.dumps(await self.outside.perform(job)))
         if name in self.kept:
             late = self.outside.late(job, came)
             if late is not None:

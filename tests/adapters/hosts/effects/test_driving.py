@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from detent import Agent, MemoryJournal, ScriptedChatGenerator
+import pytest
+
+from detent import Agent, ChatMessage, MemoryJournal, ScriptedChatGenerator
 from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.driving import EffectsDriving, EveryRun
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outside import Outside
@@ -16,10 +19,11 @@ from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.looks import Looks
+from detent.adapters.hosts.people import People
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
-from detent.machine import ManualClock
+from detent.machine import CancelRequested, ManualClock, MessageReceived
 from detent.ports.journal import JournalUnavailableError
 from detent.ports.listing import StoredRun
 
@@ -27,11 +31,13 @@ from detent.ports.listing import StoredRun
 class Told:
     """An engine that knows of every run already, and keeps what it is told."""
 
-    changed: dict[str, str] = {}  # noqa: RUF012 - of none
-
     def __init__(self) -> None:
+        self.changed = ChangedRuns()
         self.said: list[str] = []
         self.fault: Exception | None = None
+
+    async def require_history(self, run_id: str) -> None:
+        """It has it."""
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
         """It is there."""
@@ -127,3 +133,32 @@ def test_a_run_whose_worker_died_before_it_wrote_anything_is_handed_on() -> None
         return told.said
 
     assert asyncio.run(main()) == ["begin r", "look r"]
+
+
+@pytest.mark.parametrize("are_held", [False, True])
+def test_a_changed_run_is_a_fault_until_it_has_ended_or_gone_on_elsewhere(
+    are_held: bool,  # noqa: FBT001 - the case
+) -> None:
+    """Unless nobody else can go on with it: then what is written to it is said by people."""
+
+    async def main() -> None:
+        journal, told, clock = MemoryJournal(), Told(), ManualClock(1_000.0)
+        driving = await driving_of(journal, told, clock, lambda: False)
+        agent = Agent(chat_generator=ScriptedChatGenerator("x"), name="it", journal=journal)
+        told.changed = ChangedRuns(are_held=are_held)
+        for run_id in ("r", "s", "gone"):
+            told.changed.note(run_id, "another rule")
+        assert driving.texts() == dict.fromkeys(("r", "s", "gone"), "AgentChangedError")
+        await driving.look()
+        assert driving.texts() == dict.fromkeys(("r", "s"), "AgentChangedError")
+        people = People(agent.assembly)
+        people.say("r", MessageReceived(ChatMessage.from_user("hi")))
+        people.say("s", CancelRequested("enough"))
+        await driving.look()
+        assert driving.texts() == ({"r": "AgentChangedError"} if are_held else {})
+        told.changed.note("r", "another rule")
+        agent.resume("r")
+        await driving.look()
+        assert driving.texts() == {}
+
+    asyncio.run(main())

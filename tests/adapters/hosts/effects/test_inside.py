@@ -29,7 +29,12 @@ from detent.approvals import DecisionRefusedError, pending
 from detent.core.errors import AgentChangedError
 from detent.core.storage.journal import event_to_json
 from detent.journals import AuditedJournal, EncryptedJournal, RedactedJournal, Runs
-from detent.machine import CancelRequested, MessageReceived, Resumed, match_decision
+from detent.machine import (
+    CancelRequested,
+    MessageReceived,
+    Resumed,
+    match_decision,
+)
 from detent.ports.journal import JournalDamagedError, JournalUnavailableError
 from tests.adapters.hosts.effects.played import Stage
 
@@ -478,7 +483,7 @@ def test_a_changed_agent_follows_no_history() -> None:
         came = await Stage(guarded, stage.journal).engine.outside.perform(
             {"agent": "it", "run_id": "r", "rules": given["rules"], "effect": "model/1/0/1"}
         )
-        assert came == {"later": "AgentChangedError"}
+        assert came == {"later": "AgentChangedError", "fault": True}
         outside = Stage(guarded, stage.journal).engine.outside
         job = {"agent": "it", "effect": "tool/1/0/1", "at": 1.0}
         late = outside.late(job, came)

@@ -39,7 +39,8 @@ def test_a_run_that_is_elsewhere_is_left_to_others(
         if count:
             await other.given()
         outside = other.engine.outside
-        assert await outside.perform(job) == {"later": "OtherJournalError"}
+        came = await outside.perform(job)
+        assert came == {"later": "OtherJournalError", "fault": True}
         assert outside.faults.texts() == {"r": "OtherJournalError"}
         with pytest.raises(OtherJournalError):
             await outside.page(wanted_run(given), 0)

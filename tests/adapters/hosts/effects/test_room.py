@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +21,9 @@ from detent.adapters.hosts.effects.bounds import Bound
 from detent.adapters.hosts.effects.history import Json, size_of
 from detent.approvals import Deny
 from detent.journals import Runs
-from detent.machine import Run
+from detent.machine import Failed, Run
+from detent.models import ChatReply, Usage
+from detent.ports.journal import JournalUnavailableError
 from tests.adapters.hosts.effects.played import Stage
 
 ROOM = 4_000
@@ -108,6 +110,47 @@ def test_another_history_is_given_what_is_in_the_journal() -> None:
     asyncio.run(main())
 
 
+class Away:
+    """A journal that takes nothing behind so many entries, for so many tries."""
+
+    outage_s = 0.0
+
+    def __init__(self, position: int, tries: int) -> None:
+        self._journal, self._position, self._tries = MemoryJournal(), position, tries
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+    def append(self, *given: Any) -> None:
+        """As the journal does, once it is back."""
+        run_id, entries, *_ = given
+        if entries[0].position >= self._position and self._tries:
+            self._tries -= 1
+            raise JournalUnavailableError(f"away from run {run_id}")
+        self._journal.append(*given)
+
+
+@pytest.mark.parametrize("position", range(1, 6))
+def test_what_is_unwritten_does_not_go_with_each_try(position: int) -> None:
+    """The engine tries the job again that only writes; an outage adds nothing to its history."""
+
+    async def main(tries: int) -> int:
+        async with asyncio.timeout(20):
+            stage = Stage(reader([SMALL] * 2, 2), cast(Any, Away(position, tries)))
+            stage.engine.room, stage.engine.is_patient = 3 * ROOM, True
+            given = await stage.given()
+            inside = stage.inside(given)
+            assert await inside.follow() is None
+            assert Runs(stage.journal, stage.parts["it"].spec).at("r") == inside.run
+            other, engine = await stage.again(given)
+            assert other.run == inside.run
+            assert engine.jobs == stage.engine.jobs
+            return sum(size_of(job["events"]) for job in stage.engine.jobs)
+
+    carried = asyncio.run(main(0))
+    assert asyncio.run(main(40)) <= 2 * carried + ROOM
+
+
 @tool
 def fail(size: int) -> str:
     """Say at length what is the matter."""
@@ -145,6 +188,25 @@ def test_what_a_tool_gives_that_is_too_large_is_said_to_be(
             started = [job for job in stage.engine.jobs if (job["effect"] or "").startswith("tool")]
             assert len(started) == 1
             assert max(size_of(job["events"]) for job in stage.engine.jobs) <= ROOM
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_is_too_large_is_counted() -> None:
+    """It was paid for, though the run cannot have it."""
+
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            reply = ChatReply(ChatMessage.from_assistant("x" * 3 * ROOM), usage=Usage(7, 9_000))
+            limits = Limits(max_cost=9.0, price=lambda reply: 2.5)
+            agent = Agent(chat_generator=ScriptedChatGenerator(reply), limits=limits)
+            stage = Stage(agent, MemoryJournal())
+            stage.engine.outside.bound = Bound("The engine", ROOM)
+            inside = stage.inside(await stage.given())
+            assert await inside.follow() is None
+            assert isinstance(inside.run.outcome, Failed)
+            assert (inside.run.usage, inside.run.cost) == (Usage(7, 9_000), 2.5)
+            assert Runs(stage.journal, stage.parts["it"].spec).at("r") == inside.run
 
     asyncio.run(main())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import httpx
 import pytest
 
 from detent import SQLiteJournal
-from detent.adapters.hosts.engines.host import EngineHost
+from detent.adapters.hosts.engines.host import EngineHost, EngineUnavailableError
 from detent.hosts import RestateHost
 from detent.testing import host_agents
 from tests.adapters.hosts.engines.crashes import (
@@ -135,6 +136,49 @@ def test_a_name_that_restate_does_not_take_is_refused(name: str, tmp_path: Path)
     """Before anything is told of it."""
     with pytest.raises(ValueError, match="'name' is what a service of Restate can be called"):
         RestateHost(host_agents(), SQLiteJournal(tmp_path / "runs.db"), name=name)
+
+
+async def refused(host: RestateHost, kind: type[Exception], text: str) -> None:
+    """That a host does not open, and leaves nothing behind."""
+    others = asyncio.all_tasks()
+    with pytest.raises(kind, match=text):
+        await host.open()
+    assert asyncio.all_tasks() == others
+    assert host._client is not None
+    assert host._client.is_closed
+
+
+def test_a_worker_that_cannot_listen_says_so(tmp_path: Path) -> None:
+    """Whatever else the program does goes on."""
+
+    async def play() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            listen = f"127.0.0.1:{other.getsockname()[1]}"
+            host = RestateHost(host_agents(), SQLiteJournal(tmp_path / "runs.db"), listen=listen)
+            await refused(host, OSError, f"cannot listen at {listen}.*by 'listen'")
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("answer", [b"<html>", b"[]", b"{}"])
+def test_an_admin_that_is_another_server_is_found_out(answer: bytes, tmp_path: Path) -> None:
+    """No worker listens any more behind a host that is not open."""
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(answer) + answer)
+        await writer.drain()
+        writer.close()
+
+    async def play() -> None:
+        async with await asyncio.start_server(hear, "127.0.0.1", 0) as server:
+            admin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            (own,) = free_ports(1)
+            journal, listen = SQLiteJournal(tmp_path / "runs.db"), f"127.0.0.1:{own}"
+            host = RestateHost(host_agents(), journal, admin=admin, listen=listen, drain_s=1)
+            await refused(host, EngineUnavailableError, "is not the admin of Restate")
+
+    asyncio.run(play())
 
 
 def test_a_worker_takes_the_calls_back_when_the_later_one_has_ended(

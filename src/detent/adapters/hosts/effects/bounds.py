@@ -42,9 +42,10 @@ class Bound:
         limit = f"{size:,} bytes, and {self.engine} takes {self.most:,} of one step at most"
         legs = "an agent that needs more is hosted by mode='legs'"
         match event:
-            case ModelReplied(turn, attempt):
+            case ModelReplied(turn, attempt, reply, cost):
                 text = f"the model has answered, by {limit}: {legs}"
-                return ModelFailed(turn, attempt, ModelFailure("bad_response", text))
+                failure = ModelFailure("bad_response", text)
+                return ModelFailed(turn, attempt, failure, usage=reply.usage, cost=cost)
             case ModelFailed(failure=failure):
                 text = f"the model has failed, and what it says of that has {limit}"
                 return evolve(event, failure=evolve(failure, message=text))

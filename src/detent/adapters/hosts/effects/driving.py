@@ -12,6 +12,7 @@ from attrs import frozen
 
 from detent.adapters.drivers.loading import loaded
 from detent.adapters.drivers.steps import NO_STEPS, Steps
+from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.contract import new_run
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
 from detent.adapters.hosts.effects.lost import Histories, HistoryLostError, LostHistories
@@ -46,8 +47,8 @@ class HistoryKeeper(Histories, Protocol):
     """What an engine is asked for by a host whose runs it drives by their effects."""
 
     @property
-    def changed(self) -> Mapping[str, str]:
-        """By run, in which way its agent has changed, so that it cannot be followed here."""
+    def changed(self) -> ChangedRuns:
+        """The runs that cannot be followed here, as their agents have changed."""
         ...
 
     async def connect(self, *, works: bool) -> None:
@@ -323,6 +324,7 @@ class EffectsDriving:
     async def _look_for_lost(self) -> None:
         if not (self.is_halted or self._is_away()):
             await self._lost.look()
+            await self._engine.changed.look(self._reading)
 
     async def _told_again(self, run: StoredRun) -> None:
         """Have a run go on. That the engine is away is no fault of the run.
@@ -344,7 +346,7 @@ class EffectsDriving:
 
     def texts(self) -> dict[str, str]:
         """By run, the name of what keeps it from going on."""
-        changed = dict.fromkeys(self._engine.changed, AgentChangedError.__name__)
+        changed = dict.fromkeys(self._engine.changed.texts(), AgentChangedError.__name__)
         return self._lost.texts() | self.faults.texts() | changed
 
     async def halt(self, drain_s: float) -> None:

@@ -10,33 +10,31 @@ what came of a job, and what was said.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from detent.adapters.drivers.session import Session
 from detent.adapters.hosts.effects.contract import WHOSE, require_rules
 from detent.adapters.hosts.effects.history import EngineClock, Future, History, Json
 from detent.adapters.hosts.effects.stored import report_from_json
-from detent.adapters.hosts.effects.unwritten import Happened, fitting, total
+from detent.adapters.hosts.effects.unwritten import Happened, Unwritten
 from detent.adapters.hosts.effects.versions import (
     NO_VERSIONS,
     Versions,
     versions_in,
     with_versions,
 )
-from detent.core.control.rebase import is_from_others, rebase, still_heard
+from detent.core.control.rebase import still_heard
 from detent.core.errors import DetentError
 from detent.core.machine.due import due
-from detent.core.machine.step import step
 from detent.core.run.effects import AskHuman, Effect, RunTool, WaitUntil
 from detent.core.run.events import ClockTicked, Event, ToolLost
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import event_from_json, event_to_json, run_from_json, run_to_json
-from detent.ports.journal import JournalDamagedError
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 30.0
 """After how long a tool that could not be begun is tried again: at first, and at last."""
@@ -50,9 +48,10 @@ MAIL = "mail"
 class _Flight:
     """What the engine is at work on: a job, or the wait before it is begun again.
 
-    Without a `future` it is held until what is to be written before it fits into a job. `at` is
-    when the job was given, which tells it from others of the same effect; `early` is that its
-    worker has said that it never ran, before it is known here that the worker was given up.
+    Without a `future` it is held: until what is to be written before it fits into a job, and where
+    it was begun in vain, until the journal has been written to. `at` is when the job was given,
+    which tells it from others of the same effect; `early` is that its worker has said that it never
+    ran, before it is known here that the worker was given up.
     """
 
     effect: Effect | None
@@ -62,6 +61,13 @@ class _Flight:
     tries: int = 0
     at: float = 0.0
     early: Json | None = None
+    is_in_vain: bool = False
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a worker may be at work on it, or is to be."""
+        is_under_way = self.future is not None and not self.is_pause
+        return is_under_way and not isinstance(self.effect, WaitUntil)
 
 
 @define(eq=False)
@@ -78,9 +84,7 @@ class Inside:
     _own: AgentSpec[Any] = field(init=False)
     _versions: Versions = field(init=False)
     _session: Session[Any] = field(init=False)
-    _base: Run[Any] = field(init=False)
-    _length: int = field(init=False)
-    _happened: list[Happened] = field(init=False, factory=list)
+    _unwritten: Unwritten = field(init=False)
     _sent: int = field(init=False)
     _flights: dict[str, _Flight] = field(init=False, factory=dict)
     _mail: Future | None = field(init=False, default=None)
@@ -92,10 +96,11 @@ class Inside:
         require_rules(self.spec, opening["agent"], opening["run_id"], opening["rules"])
         self._own, self._versions = self.spec, opening["versions"]
         self.spec = with_versions(self._own, self._versions)
-        self._base = run_from_json(self.spec, opening["run"])
-        self._length = self._sent = opening["length"]
+        run = run_from_json(self.spec, opening["run"])
+        self._unwritten = Unwritten(run, opening["length"])
+        self._sent = opening["length"]
         self._lost = dict(opening.get("lost", {}))
-        self._session = self._new_session(self._base)
+        self._session = self._new_session(run)
         self._session.feed(*self._events(opening["events"]))
 
     @property
@@ -106,7 +111,7 @@ class Inside:
     @property
     def length(self) -> int:
         """How many entries it has, or will have once all is written."""
-        return self._length + len(self._happened)
+        return self._unwritten.end
 
     def _new_session(self, run: Run[Any]) -> Session[Any]:
         return Session(self.spec, run, clock=EngineClock(self.engine), record=self._keep)
@@ -116,7 +121,8 @@ class Inside:
 
     def _keep(self, changes: Sequence[tuple[Event, Run[Any]]]) -> None:
         for event, after in changes:
-            self._happened.append(Happened(event, event_to_json(self.spec, event), after))
+            happening = Happened(event, event_to_json(self.spec, event), after)
+            self._unwritten.happened.append(happening)
 
     async def follow(self) -> Json | None:
         """Follow the run. None says that it has ended; else that is what another history is given.
@@ -125,7 +131,7 @@ class Inside:
         """
         while True:
             if not self._is_at_work and self.engine.is_long() and self.run.outcome is None:
-                if not self._happened and RECORD not in self._flights:
+                if not self._unwritten.happened and RECORD not in self._flights:
                     self._leave_all()
                     return self._handed_on()
                 self._record()
@@ -140,18 +146,17 @@ class Inside:
     @property
     def _is_at_work(self) -> bool:
         """Whether another history would have to wait for more than times and what is written."""
-        effects = (flight.effect for name, flight in self._flights.items() if name != RECORD)
-        return any(not isinstance(effect, WaitUntil) for effect in effects)
+        return any(one.is_at_work for name, one in self._flights.items() if name != RECORD)
 
     def _leave_all(self) -> None:
-        """Leave times and mail: whoever goes on waits for the same times."""
+        """Leave times and mail: whoever goes on waits for the same, and begins what is held."""
         for name in list(self._flights):
             self._drop(name)
         self._leave_mail()
 
     def _handed_on(self) -> Json:
-        run = run_to_json(self.spec, self._base)
-        behind = {"run": run, "length": self._length, "events": [], "lost": self._lost}
+        run = run_to_json(self.spec, self._unwritten.base)
+        behind = {"run": run, "length": self.length, "events": [], "lost": self._lost}
         return self.opening | behind | {"versions": self._versions}
 
     def _leave_mail(self) -> None:
@@ -170,12 +175,12 @@ class Inside:
             if not isinstance(effect, AskHuman):
                 self._fly(effect)
         held = {name: flight for name, flight in self._flights.items() if flight.future is None}
-        is_held = bool(held) and not self._fits(len(held))
+        is_held = bool(held) and not self._may_begin(held.values())
         if held and not is_held:
             for name, flight in held.items():
                 self._flights[name] = self._flight(flight.effect, tries=flight.tries)
             self._sent = self.length
-        is_behind = self._sent < self.length or (self._happened and not self._flights)
+        is_behind = self._sent < self.length or (self._unwritten.happened and not self._flights)
         if self._looks or is_behind or is_held:
             self._record()
 
@@ -188,17 +193,19 @@ class Inside:
         else:
             self._flights[name] = _Flight(effect, None, 0)
 
-    def _fits(self, count: int) -> bool:
-        """Whether so many jobs may carry what has happened, as each of them carries all of it.
+    def _may_begin(self, held: Collection[_Flight]) -> bool:
+        """Whether these jobs may begin, each of which carries all that is not written.
 
-        RULE: what adds up is written first, by jobs that do nothing else, and one after the other.
+        RULE: a history keeps what each job carries. So what adds up is written first, by jobs that
+        do nothing else, and one after the other; and so is what was carried in vain, as an engine
+        may try such a job again by itself, for as long as the journal is away.
         """
-        room = self.engine.room
-        if room is None:
+        if any(flight.is_in_vain for flight in held):
+            return False
+        size, room = self._unwritten.size, self.engine.room
+        if room is None or not size:
             return True
-        unsent = total(self._happened[max(0, self._sent - self._length) :])
-        is_written_soon = RECORD not in self._flights or total(self._happened) <= room
-        return count * unsent <= room and is_written_soon
+        return len(held) * size <= room and RECORD not in self._flights
 
     def _record(self, tries: int = 0) -> None:
         """Have written down what nobody else carries, or as much of it as one job may carry."""
@@ -207,12 +214,13 @@ class Inside:
             self._looks, self._sent = False, max(self._sent, flight.until)
 
     def _flight(self, effect: Effect | None, *, tries: int = 0) -> _Flight:
-        """A job, which carries what no other one does; one that only writes begins at the front."""
+        """A job. It carries all that is not known to be written, as others may be late.
+
+        One that only writes carries what fits.
+        """
         name = RECORD if effect is None else effect.key.to_text()
-        since = self._length if effect is None else max(self._sent, self._length)
-        carried = self._happened[since - self._length :]
-        if effect is None and self.engine.room is not None:
-            carried = fitting(carried, self.engine.room)
+        since = self._unwritten.length
+        carried = self._unwritten.fitting(self.engine.room if effect is None else None)
         job: Json = {
             **{what: self.opening[what] for what in WHOSE},
             "at": self.engine.now(),
@@ -238,8 +246,8 @@ class Inside:
                 is_heard = self._take_message(message)
                 if answer is not None:
                     answer.set_result(is_heard)
-            elif name in self._flights:
-                self._landed(name, self._flights[name])
+            elif (flight := self._flights.get(name)) and flight.future is waited[name]:
+                self._landed(name, flight)
 
     def _landed(self, name: str, flight: _Flight) -> None:
         """Take in what came of a job, or that a wait is over."""
@@ -249,12 +257,13 @@ class Inside:
             now, number = self.engine.now(), self.engine.number()
             self._session.land(effect, ClockTicked(max(now, effect.at), number))
         elif flight.is_pause:  # what it carried is perhaps not written
-            self._sent = self._length
+            self._sent = self._unwritten.length
             if effect is None:
                 del self._flights[name]
                 self._record(flight.tries)
             else:
-                self._flights[name] = _Flight(effect, None, 0, tries=flight.tries)
+                held = _Flight(effect, None, 0, tries=flight.tries, is_in_vain=flight.is_in_vain)
+                self._flights[name] = held
         else:
             self._settle(name, flight, flight.future.result())
 
@@ -262,21 +271,23 @@ class Inside:
         self._follow_by(versions_in(outcome, flight.effect))
         effect = flight.effect  # as it is owed by these
         if name not in self._flights:  # it is owed no longer
-            self._written(flight.until if "report" in outcome else 0)
+            self._unwritten.written(flight.until if "report" in outcome else 0)
         elif "missed" in outcome:
             del self._flights[name]
-            self._sent = self._length
+            self._let_begin(effect)
+            self._sent = self._unwritten.length
             self._rebase(**outcome["missed"])
             if effect is not None and effect.key in self._session.under_way:
-                self._flights.setdefault(name, flight)
-                if self._flights[name] is flight:  # it was our own that was there
-                    self._pause(name, flight)
+                held = _Flight(effect, None, 0, tries=flight.tries)
+                self._flights.setdefault(name, held)  # where it was our own that was there
         elif "later" in outcome:
+            flight.is_in_vain = not outcome.get("written", False)
+            self._unwritten.written(0 if flight.is_in_vain else flight.until)
             self._pause(name, flight)
         elif "lost" in outcome:
             assert isinstance(effect, RunTool)  # noqa: S101 - all else is repeated
             del self._flights[name]
-            self._sent = self._length  # perhaps it has written nothing
+            self._sent = self._unwritten.length  # perhaps it has written nothing
             lost = ToolLost(effect.ref, effect.attempt, outcome["lost"], self.engine.now())
             self._session.land(effect, lost)
             self._lost[name] = flight.at
@@ -284,10 +295,17 @@ class Inside:
                 self._take_message(flight.early)
         else:
             del self._flights[name]
-            self._written(flight.until)
+            self._let_begin(effect)
+            self._unwritten.written(flight.until)
             if effect is not None and "report" in outcome:
                 self._session.land(effect, report_from_json(self.spec, effect, outcome["report"]))
             self._session.feed(*self._events(outcome.get("instead", ())))
+
+    def _let_begin(self, effect: Effect | None) -> None:
+        """Let what was begun in vain begin once the journal has been written to for its sake."""
+        if effect is None:
+            for flight in self._flights.values():
+                flight.is_in_vain = False
 
     def _follow_by(self, versions: Versions) -> None:
         """Go on by these versions of tools, which a worker has, or a host.
@@ -315,14 +333,7 @@ class Inside:
         pause_s = min(FIRST_PAUSE_S * 2 ** min(flight.tries, DOUBLINGS), LAST_PAUSE_S)
         future = self.engine.sleep(name, self.engine.now() + pause_s)
         tries = flight.tries + 1
-        self._flights[name] = _Flight(flight.effect, future, 0, is_pause=True, tries=tries)
-
-    def _written(self, until: int) -> None:
-        """The journal has so many entries at least."""
-        if (count := until - self._length) > 0:
-            self._base = self._happened[count - 1].after
-            del self._happened[:count]
-            self._length = until
+        self._flights[name] = evolve(flight, future=future, is_pause=True, tries=tries)
 
     def _take_message(self, message: Json) -> bool:
         """Take in what somebody has said; whether it has changed the run."""
@@ -356,43 +367,8 @@ class Inside:
         return flight is None and self._lost.get(name) == at
 
     def _rebase(self, at: int, events: Sequence[Json]) -> None:
-        """People have written to the journal itself: what is not written there comes behind that.
-
-        RULE: nobody but people writes there. What another driver has begun, nobody here may begin.
-        """
-        theirs = list(events[max(0, self._length - at) :])  # of the rest it has been heard already
-        self._written(at)
-        while theirs and self._happened and self._happened[0].data == theirs[0]:
-            self._written(self._length + 1)
-            del theirs[0]
-        news = self._events(theirs)
-        if not news:
-            return
-        if not all(map(is_from_others, news)):
-            raise JournalDamagedError(
-                f"another driver has written to run {self.run.id!r}, which an engine drives by its "
-                "effects: give hosts of another kind another store"
-            )
-        own, run = self._unwritten(theirs), self._base
-        for event in news:
-            run = step(self.spec, run, event)
-        self._base, self._length, self._happened = run, self._length + len(news), []
-        still = [
-            event for before, event, after in rebase(self.spec, run, own) if after is not before
-        ]
-        self._sent = self._length
-        self._begin_anew(run, *still)
-
-    def _unwritten(self, theirs: Sequence[Json]) -> list[Event]:
-        """What has happened here and is not among what others have written.
-
-        RULE: what people say is written before it is heard, so that it is there, or is yet to be
-        found there. Heard once more, a message would be read twice.
-        """
-        own, left = list[Event](), list(theirs)
-        for happening in self._happened:
-            if happening.data in left:
-                left.remove(happening.data)
-            else:
-                own.append(happening.event)
-        return own
+        """People have written to the journal: what is not written there comes behind that."""
+        still = self._unwritten.rebase(self.spec, at, events)
+        self._sent = self._unwritten.length
+        if still is not None:
+            self._begin_anew(self._unwritten.base, *still)

@@ -37,7 +37,15 @@ def later(job: Json, error: BaseException) -> Json:
         *(job["run_id"], job["effect"] or "what has happened", said),
         extra={"run_id": job["run_id"]},
     )
-    return {"later": name}
+    return {"later": name, "fault": True}
+
+
+def is_fault(outcome: Json) -> bool:
+    """Whether a worker, or its journal, was in the way: elsewhere, or later, the job may go well.
+
+    So an engine that tries a job again by itself may do so, and needs no other one from the run.
+    """
+    return bool(outcome.get("fault", False))
 
 
 def never_ran(spec: AgentSpec[Any], job: Json, at: float) -> Json:

@@ -1,7 +1,6 @@
 """The outside: performs the jobs of the inside on a worker, and writes to the journal for it.
 
-A job says what has happened before it. That is written down first, unless it is there: each job is
-right whatever others have written, and twice is once.
+A job says what has happened before it. That is written down first, unless it is there.
 """
 
 from __future__ import annotations
@@ -9,30 +8,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from threading import Event as Flag
 from typing import Any, TypeAlias, TypeVar
-from weakref import WeakValueDictionary
 
-from attrs import define, evolve
+from attrs import evolve
 
-from detent.adapters.agent.assembly import nested_performers, with_inner
+from detent.adapters.agent.assembly import nested_performers
 from detent.adapters.drivers.company.lost_outcomes import LostOutcomes
-from detent.adapters.drivers.loading import Loaded, loaded
-from detent.adapters.drivers.observations import observing
-from detent.adapters.drivers.recording import ForeignRecorder, Recorder
-from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.loading import loaded
+from detent.adapters.drivers.recording import ForeignRecorder
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.bounds import Bound
 from detent.adapters.hosts.effects.contract import (
-    require_here,
     require_rules,
-    require_same,
 )
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outcomes import (
     LATER,
-    entry_to_json,
     is_tool,
     later,
     reported,
@@ -42,6 +34,7 @@ from detent.adapters.hosts.effects.own_rules import MustWaitError, OwnRules
 from detent.adapters.hosts.effects.pages import Pages
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.effects.versions import versions_of
+from detent.adapters.hosts.effects.writing import Writing
 from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.legs import leave
 from detent.adapters.hosts.reading import asked
@@ -58,46 +51,12 @@ from detent.core.run.refs import CallRef, Path
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.storage.journal import event_from_json
-from detent.ports.clock import Clock
-from detent.ports.journal import JournalConflictError, JournalError, with_data
+from detent.ports.journal import JournalError
 from detent.ports.listing import UnknownAgentError
 
 T = TypeVar("T")
 Begins: TypeAlias = Callable[[], Awaitable[bool]]
 """Has the engine know that a tool begins now; False says that it waits for it no longer."""
-CONFLICTS = 20
-"""How often a job is written again when others write to the same run."""
-KEPT = 256
-"""So many runs are kept in memory, so that the next job of one need not read it."""
-
-
-@define(eq=False)
-class _ToldClock:
-    """Says the time that it is told, as of which things happened. Who waits, waits in earnest."""
-
-    at: float
-    own: Clock
-
-    def now(self) -> float:
-        """The time that it was told."""
-        return self.at
-
-    def wait(self, until: float, dropped: Flag) -> None:
-        """As long as it is from the told time on."""
-        self.own.wait(self.own.now() + until - self.at, dropped)
-
-    async def wait_async(self, until: float) -> None:
-        """As above."""
-        await self.own.wait_async(self.own.now() + until - self.at)
-
-
-@define(eq=False)
-class _Followed:
-    """A run as it is in the journal, and who writes to it."""
-
-    session: Session[Any]
-    recorder: Recorder
-    clock: _ToldClock
 
 
 class Outside:
@@ -115,8 +74,7 @@ class Outside:
     ) -> None:
         self._parts, self._channels, self.faults = parts, channels, faults
         self._rules, self.pages = OwnRules(), Pages()
-        self._kept: dict[str, _Followed] = {}
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._writing = Writing(channels)
         self._tasks: dict[asyncio.Task[Any], str] = {}
         self.left = asyncio.Event()
         """Whether nothing is waited for any more: neither what is at work nor who is to hear."""
@@ -148,7 +106,7 @@ class Outside:
         parts = await outcome_of(self._parts_of(job))
         if isinstance(parts, BaseException):
             return self._later(job, parts)
-        outcome = await outcome_of(self._written(parts, job))
+        outcome = await outcome_of(self._writing.written(parts, job))
         if isinstance(outcome, BaseException):
             return self._later(job, outcome)  # nothing has begun
         if not isinstance(outcome, Run):
@@ -156,17 +114,24 @@ class Outside:
         if job["effect"] is None:
             self.faults.drop(job["run_id"])
             return {"written": True}
-        effect = _owed(parts.spec, outcome, job["effect"])
+        came = await self._begun(parts, outcome, job, begins)
+        return came | {"written": True} if "later" in came else came
+
+    async def _begun(
+        self, parts: EffectParts, run: Run[Any], job: Json, begins: Begins | None
+    ) -> Json:
+        """As `perform`, once what has happened is written down."""
+        effect = _owed(parts.spec, run, job["effect"])
         if effect is None:
             return await self._not_owed(parts, job)
-        begun = begun_by(outcome, effect)
-        if begun is not None and (left := await self._left(parts, outcome, begun, job)) is not None:
+        begun = begun_by(run, effect)
+        if begun is not None and (left := await self._left(parts, run, begun, job)) is not None:
             return left
         if isinstance(effect, RunTool) and begins is not None and not await begins():
             return parts.never_ran(job)
-        if begun is not None and not parts.lets(outcome, begun):  # it has lapsed in the meantime
+        if begun is not None and not parts.lets(run, begun):  # it has lapsed in the meantime
             return parts.left(begun, job)
-        return await self._reported(parts, outcome, effect, job)
+        return await self._reported(parts, run, effect, job)
 
     async def page(self, wanted: Json, offset: int) -> Json:
         """A page of what is in the journal. Raises what has kept it from being read."""
@@ -278,7 +243,7 @@ class Outside:
         """
         if is_tool(job):
             return parts.never_ran(job)
-        outcome = await outcome_of(self._written(parts, job | {"look": True}))
+        outcome = await outcome_of(self._writing.written(parts, job | {"look": True}))
         if isinstance(outcome, BaseException):
             return self._later(job, outcome)
         return (
@@ -299,7 +264,7 @@ class Outside:
 
     async def _performed(self, parts: EffectParts, run: Run[Any], effect: Effect) -> Json:
         with self._channels.open(run.id) as channel:
-            channel.length = max(channel.length, self._length(run.id))
+            channel.length = max(channel.length, self._writing.length(run.id))
             event = await self._event(parts, run, effect)
         if isinstance(effect, Judge) and event is not None:
             self._rules.note(parts.spec, run, effect, event)
@@ -323,77 +288,6 @@ class Outside:
         if isinstance(came, BaseException):
             raise came
         return came
-
-    def _length(self, run_id: str) -> int:
-        kept = self._kept.get(run_id)
-        return 0 if kept is None else kept.recorder.length
-
-    async def _written(self, parts: EffectParts, job: Json) -> Run[Any] | Json:
-        """The run once what has happened is written down; or what others have written there."""
-        run_id = job["run_id"]
-        lock = self._locks.setdefault(run_id, asyncio.Lock())
-        for _ in range(CONFLICTS):
-            async with lock:
-                try:
-                    return await self._write(parts, job)
-                except JournalConflictError:  # another job of the run, or a human, was faster
-                    self._kept.pop(run_id, None)
-                except BaseException:
-                    self._kept.pop(run_id, None)
-                    raise
-        return LATER
-
-    async def _write(self, parts: EffectParts, job: Json) -> Run[Any] | Json:
-        spec, run_id, length = parts.spec, job["run_id"], job["length"]
-        journal = parts.assembly.required_journal
-        entries = await asked(lambda: list(journal.read(run_id, length - 1)))
-        if not entries:  # what comes before is on its way, if anything is there
-            await asked(partial(require_here, journal, spec, job))
-            return LATER
-        there = [entry_to_json(spec, run_id, entry, data) for entry, data in with_data(entries[1:])]
-        events: list[Json] = job["events"]
-        count = _same(there, events)
-        followed = await self._followed(parts, job, length + len(there))
-        if count < min(len(there), len(events)) or (job["look"] and count < len(there)):
-            return {"missed": {"at": length + count, "events": there[count:]}}
-        if new := [event_from_json(spec, event) for event in events[len(there) :]]:
-            followed.clock.at = max(followed.clock.at, job["at"])
-            await in_event_loop(followed.session.feed_steps(*new))
-        return followed.session.run
-
-    async def _followed(self, parts: EffectParts, job: Json, length: int) -> _Followed:
-        run_id = job["run_id"]
-        kept = self._kept.pop(run_id, None)
-        if kept is None or (kept.recorder.length, kept.session.run.nonce) != (length, job["nonce"]):
-            read = partial(loaded, parts.assembly.required_journal, parts.spec, run_id)
-            at = await asked(read)
-            if at.length != length:
-                raise JournalConflictError(run_id, length, at.length)
-            kept = self._new(parts, at)
-        require_same(kept.session.run, job)
-        self._kept[run_id] = kept
-        while len(self._kept) > KEPT:
-            del self._kept[next(iter(self._kept))]
-        return kept
-
-    def _new(self, parts: EffectParts, at: Loaded[Any]) -> _Followed:
-        assembly, spec = parts.assembly, parts.spec
-        clock = _ToldClock(0.0, assembly.clock)
-        rules = with_inner(assembly.rules, spec) if spec.agents else assembly.rules
-        if at.run.decisions:
-            rules.tell(spec, at.run.decisions)
-        recorder = Recorder(assembly.required_journal, spec, clock, at)
-        happened = observing(partial(self._channels.happened, at.run.id))
-        observers = [*assembly.watching(spec, rules, None, at.run), happened]
-        session = Session(spec, at.run, observers=observers, clock=clock, record=recorder)
-        return _Followed(session, recorder, clock)
-
-
-def _same(there: list[Json], events: list[Json]) -> int:
-    """How many are the same, from the first one on."""
-    pairs = zip(there, events, strict=False)
-    found = (place for place, (entry, event) in enumerate(pairs) if entry != event)
-    return next(found, min(len(there), len(events)))
 
 
 def _owed(spec: AgentSpec[Any], run: Run[Any], name: str) -> Effect | None:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from detent.adapters.drivers.company.identity import nonce_in
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import in_event_loop
+from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
 from detent.adapters.hosts.effects.identity import workflow_id
@@ -97,7 +98,7 @@ class DBOSEffects:
         )
 
     @property
-    def changed(self) -> Mapping[str, str]:
+    def changed(self) -> ChangedRuns:
         """The runs that cannot be followed here, as their agents have changed."""
         return self._follower.changed
 

@@ -14,6 +14,7 @@ from dbos._error import DBOSWorkflowConflictIDError
 
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.steps import in_event_loop
+from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.inside import Inside
 from detent.adapters.hosts.effects.outside import Outside
@@ -48,7 +49,7 @@ class DBOSFollower:
         places: so many effects at once.
         client: for what is said to workflows from outside of them. DBOS may hand this process a run
             before there is one.
-        changed: why runs stand still here, by their ids.
+        changed: the runs that stand still here.
     """
 
     keeper: Keeper
@@ -56,7 +57,7 @@ class DBOSFollower:
     outside: Outside
     places: asyncio.Semaphore
     client: asyncio.Future[dbos.DBOSClient] = field(init=False, factory=asyncio.Future)
-    changed: dict[str, str] = field(init=False, factory=dict)
+    changed: ChangedRuns = field(init=False, factory=partial(ChangedRuns, are_held=True))
     _own: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
     _following: dict[asyncio.Task[Any], asyncio.AbstractEventLoop] = field(init=False, factory=dict)
     _is_ending: bool = field(init=False, default=False)
@@ -110,15 +111,18 @@ class DBOSFollower:
     async def _inside(self, opening: Json, engine: DBOSHistory) -> Inside:
         """One that follows a run. Where its agent has changed, the run stands still."""
         agent, run_id = opening["agent"], opening["run_id"]
-        while True:
-            try:
-                if agent in self.parts:
-                    return Inside(self.parts[agent].spec, opening, engine)
-                self.changed[run_id] = f"there is no agent {agent!r}"
-            except AgentChangedError as error:
-                self.changed[run_id] = str(error)
-            LOGGER.warning("run %s stands still: %s", run_id, self.changed[run_id])
-            await asyncio.Event().wait()
+        text = f"there is no agent {agent!r}"
+        try:
+            if agent in self.parts:
+                return Inside(self.parts[agent].spec, opening, engine)
+        except AgentChangedError as error:
+            text = str(error)
+        LOGGER.warning("run %s stands still: %s", run_id, text)
+        self.changed.note(run_id, text)
+        try:
+            return await asyncio.Future[Inside]()  # until it is cancelled
+        finally:
+            self.changed.drop(run_id)
 
     def _here(self, coroutine: Any) -> Awaitable[Any]:
         """What a coroutine gives in our own event loop."""

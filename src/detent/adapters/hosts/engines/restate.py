@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote
@@ -19,7 +20,6 @@ from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import (
     EngineHost,
     EngineOptions,
-    EngineUnavailableError,
     Leg,
 )
 from detent.adapters.hosts.engines.restate_registration import Registration
@@ -114,24 +114,24 @@ class RestateHost(EngineHost):
         self._client = httpx.AsyncClient(timeout=10)
         if leg is None:
             return
-        places = asyncio.Semaphore(self._running)
-
-        async def placed(run_id: str) -> None:
-            async with places:
-                await self._driving.leg_and_wake(run_id)
-                if await self._reading.listed(run_id) is None:
-                    self._strangers.note(run_id)
-
-        app = await asyncio.to_thread(app_of, self._name, placed, self._identity_keys)
-        self._serving = Serving(app, self._listen, self._drain_s)
-        self._registration = Registration(
-            self._client, self._admin, self._name, self._address, self._told_anew
-        )
+        self._places = asyncio.Semaphore(self._running)
         try:
+            app = await asyncio.to_thread(app_of, self._name, self._placed, self._identity_keys)
+            self._serving = Serving(app, self._listen, self._drain_s)
+            self._registration = Registration(
+                self._client, self._admin, self._name, self._address, self._told_anew
+            )
+            await self._serving.listening()
             await self._registration.register()
-        except EngineUnavailableError:
+        except BaseException:
             await self._disconnect()  # nothing listens behind a host that is not open
             raise
+
+    async def _placed(self, run_id: str) -> None:
+        async with self._places:
+            await self._driving.leg_and_wake(run_id)
+            if await self._reading.listed(run_id) is None:
+                self._strangers.note(run_id)
 
     def _told_anew(self) -> None:
         """Hand what is owed to Restate anew.
@@ -183,9 +183,10 @@ class RestateHost(EngineHost):
         return evolve(health, faults={**fault, **health.faults})
 
     async def _disconnect(self) -> None:
-        if self._registration is not None:
-            await self._registration.end()
-        if self._serving is not None:
-            await self._serving.end()
-        if self._client is not None:
-            await self._client.aclose()
+        async with AsyncExitStack() as stack:  # whatever one of them raises
+            if self._client is not None:
+                stack.push_async_callback(self._client.aclose)
+            if self._serving is not None:
+                stack.push_async_callback(self._serving.end)
+            if self._registration is not None:
+                await self._registration.end()

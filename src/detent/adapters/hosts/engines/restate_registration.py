@@ -70,7 +70,8 @@ class Registration:
         """Tell Restate where the worker is, which may not listen yet.
 
         Raises:
-            EngineUnavailableError: nobody answers, or the worker cannot be reached from there.
+            EngineUnavailableError: nobody answers, or somebody else, or the worker cannot be
+                reached from there.
         """
         import httpx
 
@@ -82,8 +83,10 @@ class Registration:
                 await asyncio.sleep(pause_s)
                 response = await self._tell(self._address)
             self._id = str(response.raise_for_status().json()["id"])
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, LookupError, TypeError, ValueError) as error:
             place = httpx.URL(self._admin).netloc.decode()
+            if not isinstance(error, httpx.HTTPError):
+                error = ValueError("what answers there is not the admin of Restate")
             raise EngineUnavailableError("Restate", f" at {place}", error) from error
 
     def look(self) -> asyncio.Task[None]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from socket import socket
 from typing import Any, TypeAlias, cast
 
 import restate
@@ -61,8 +63,22 @@ class Serving:
             access_log=False,
             timeout_graceful_shutdown=max(1, round(drain_s)),
         )
+        self._listen = listen
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(), name="detent restate worker")
+
+    async def listening(self) -> None:
+        """Wait until it listens.
+
+        Raises:
+            OSError: it cannot, as another program listens there.
+        """
+        try:
+            await self._server.listening
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            said = f"a worker of Restate cannot listen at {self._listen}: {why}"
+            raise OSError(error.errno, f"{said}; give it another place by 'listen'") from error
 
     async def end(self) -> None:
         """Take no more calls. Raises what has ended it before."""
@@ -71,6 +87,21 @@ class Serving:
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.get_running_loop().create_future()
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Listen. RULE: where it cannot, it ends; uvicorn would end the whole program."""
+        try:
+            await super().startup(sockets)
+        except SystemExit as end:
+            error = end.__context__
+            self.listening.set_exception(error if isinstance(error, OSError) else OSError(str(end)))
+            self.should_exit = True
+        else:
+            self.listening.set_result(None)
+
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         """They are whoever's program this is."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
+from datetime import timedelta
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +18,18 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowUpdateFailedError,
 )
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
+from detent.adapters.hosts.effects.contract import OtherJournalError
 from detent.adapters.hosts.effects.history import Json
-from detent.adapters.hosts.effects.outcomes import is_tool
+from detent.adapters.hosts.effects.outcomes import is_fault, is_tool
 from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.pages import without_missed
 from detent.adapters.hosts.engines.temporal_follow import BEGUN, ROOM, SAY
 from detent.adapters.telemetry.logs import LOGGER
+from detent.core.errors import AgentChangedError
+from detent.ports.listing import UnknownAgentError
 
 if TYPE_CHECKING:
     from temporalio.client import WorkflowHandle
@@ -34,6 +38,14 @@ BEATS = 4
 """An effect beats so often in the time in which its worker is missed."""
 TELL_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """How far apart the tries are to say something to the engine; the last one again and again."""
+
+
+ELSEWHERE_S, ELSEWHERE_TRIES = 0.2, 30
+"""After how long, and how often, what a worker cannot perform is given to one that perhaps can,
+before that is tried later and later."""
+WRONG_WORKER = frozenset(
+    error.__name__ for error in (AgentChangedError, OtherJournalError, UnknownAgentError)
+)
 
 
 def pauses() -> Iterator[float]:
@@ -61,6 +73,11 @@ class EffectActivity:
         RULE: a known outcome is never thrown away. A tool that the run itself has dropped is void.
         RULE: a tool begins once the engine knows that it does, and beats from then on. One that was
         given to a worker which nobody has heard of since has not begun.
+        RULE: what a worker or its journal is in the way of is tried again by the engine: that adds
+        nothing to the history, and another job would have its input in there once more.
+
+        Raises:
+            ApplicationError: it cannot be performed here, or now.
         """
         token = activity.info().task_token
         beating = asyncio.create_task(self._beat(None))
@@ -93,6 +110,8 @@ class EffectActivity:
             beating.cancel()
         if is_tool(job):
             activity.raise_complete_async()
+        if is_fault(outcome):
+            raise _again(outcome["later"])
         return outcome
 
     async def page(self, wanted: Json, offset: int) -> Json:
@@ -105,7 +124,7 @@ class EffectActivity:
         try:
             return await self.outside.page(wanted, offset)
         except Exception as error:  # noqa: BLE001 - whatever it is, another worker may read it
-            raise ApplicationError(type(error).__name__, type=type(error).__name__) from None
+            raise _again(type(error).__name__) from None
         finally:
             beating.cancel()
 
@@ -198,3 +217,15 @@ class EffectActivity:
             else:
                 return True
         return None
+
+
+def _again(name: str) -> ApplicationError:
+    """Has the engine try a job again. What was in the way the log and the health say.
+
+    RULE: where it is this worker that cannot, another one is to be found soon. Temporal asks those
+    that have waited longest, in several queues: all of one worker's may come before another's.
+    """
+    is_elsewhere = name in WRONG_WORKER and activity.info().attempt < ELSEWHERE_TRIES
+    delay = timedelta(seconds=ELSEWHERE_S) if is_elsewhere else None
+    benign = ApplicationErrorCategory.BENIGN
+    return ApplicationError(name, type=name, category=benign, next_retry_delay=delay)

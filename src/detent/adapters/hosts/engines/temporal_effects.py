@@ -21,6 +21,7 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
 from detent.adapters.hosts.effects.identity import nonce_of, workflow_id
@@ -126,7 +127,7 @@ class TemporalEffects:
             leaving.cancel()
 
     @property
-    def changed(self) -> Mapping[str, str]:
+    def changed(self) -> ChangedRuns:
         """The runs that cannot be followed here, as their agents have changed."""
         return self._followers.changed
 
@@ -192,8 +193,8 @@ class TemporalEffects:
     async def _require_followed(
         self, handle: WorkflowHandle[Any, Any], run_id: str
     ) -> WorkflowExecutionDescription:
-        if run_id in self.changed:
-            raise AgentChangedError(self.changed[run_id])
+        if (text := self.changed.texts().get(run_id)) is not None:
+            raise AgentChangedError(text)
         found = await handle.describe()
         memo = await found.memo()
         agent = memo.get("agent", "")
@@ -208,7 +209,7 @@ class TemporalEffects:
             found = await self._require_followed(handle, run_id)
         except AgentChangedError as error:
             if self._worker is not None:
-                self._followers.changed[run_id] = str(error)
+                self.changed.note(run_id, str(error))
             raise
         except RPCError as error:
             raise _said(error, run_id) from error

@@ -26,9 +26,10 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
+from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.contract import require_rules
 from detent.adapters.hosts.effects.history import Json
-from detent.adapters.hosts.effects.inside import Inside
+from detent.adapters.hosts.effects.inside import FIRST_PAUSE_S, LAST_PAUSE_S, Inside
 from detent.adapters.hosts.effects.pages import wanted_events, wanted_run, whole, without_run
 from detent.core.errors import AgentChangedError
 from detent.core.run.spec import AgentSpec
@@ -39,7 +40,10 @@ from detent.ports.listing import UnknownAgentError
 EFFECT, PAGE, SAY, LOOK, BEGUN = "detent_effect", "detent_page", "say", "look", "begun"
 EFFECT_MAX = timedelta(days=365)
 """How long an effect may take; what ends it earlier is its own time-out, or a silent worker."""
-AGAIN = RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_interval=timedelta(seconds=10))
+AGAIN = RetryPolicy(
+    initial_interval=timedelta(seconds=FIRST_PAUSE_S),
+    maximum_interval=timedelta(seconds=LAST_PAUSE_S),
+)
 ONCE = RetryPolicy(maximum_attempts=1)
 LOST = "the worker that was at work on it has fallen silent"
 
@@ -68,7 +72,7 @@ class Followers(Interceptor):
     """
 
     specs: Mapping[str, AgentSpec[Any]]
-    changed: dict[str, str] = field(factory=dict)
+    changed: ChangedRuns = field(factory=ChangedRuns)
 
     def workflow_interceptor_class(
         self,
@@ -86,9 +90,9 @@ class Followers(Interceptor):
         try:
             require_rules(self.specs[agent], agent, run_id, opening["rules"])
         except AgentChangedError as error:
-            self.changed[run_id] = str(error)
+            self.changed.note(run_id, str(error))
             raise
-        self.changed.pop(run_id, None)
+        self.changed.drop(run_id)
         return self.specs[agent]
 
 

@@ -41,6 +41,7 @@ from detent.adapters.testing.simulation.trace import (
     slot_at,
 )
 from detent.core.chat.messages import ChatMessage, ToolCallResult
+from detent.core.chat.replies import Usage
 from detent.core.errors import StateError
 from detent.core.machine.delegation import call_status
 from detent.core.machine.step import step
@@ -115,17 +116,18 @@ def limits_hold(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
 def each_reply_is_counted_once(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """A run has used what the replies in it used that counted, also those to agents inside."""
     for before, event, after in changes(trace):
-        reply = _reply(event)
-        used = before.usage if reply is None else before.usage + reply.reply.usage
-        cost = before.cost + (0.0 if reply is None else reply.cost)
+        usage, cost = _paid(event)
+        used, cost = before.usage + usage, before.cost + cost
         if after.usage != used or not isclose(after.cost, cost, abs_tol=1e-9):
             yield f"{after.usage} and {after.cost} are counted; it used {used} and {cost}"
 
 
-def _reply(event: Event) -> ModelReplied | None:
+def _paid(event: Event) -> tuple[Usage, float]:
     while isinstance(event, HappenedInside):
         event = event.event
-    return event if isinstance(event, ModelReplied) else None
+    if isinstance(event, ModelReplied):
+        return event.reply.usage, event.cost
+    return (event.usage, event.cost) if isinstance(event, ModelFailed) else (Usage(), 0.0)
 
 
 @everywhere
