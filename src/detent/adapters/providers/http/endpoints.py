@@ -52,7 +52,7 @@ def server_of(
     if not isinstance(base_url, str):
         raise TypeError(f"api_base_url must be the text of a URL, got {base_url!r:.80}")
     if not _is_http(base_url):
-        name = URL_IN_CODE if api_base_url else endpoint.base_url_var
+        name = (not api_base_url and endpoint.base_url_var) or URL_IN_CODE
         raise ValueError(f"{name} must be a URL such as {_usual(endpoint, base_url)}")
     if api_key is not None or not endpoint.key_vars:
         return base_url, as_secret(api_key)
