@@ -251,7 +251,7 @@ class Submit(Protocol):
     def __call__(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None, /
     ) -> Future[None]:
-        """As `SubmittingJournal.submit` says."""
+        """Begin it, as `SubmittingJournal.submit` says."""
         ...
 
 

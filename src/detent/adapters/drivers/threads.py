@@ -127,7 +127,7 @@ class _Desk(Generic[S]):
             del came  # an error in it holds this frame
             return
         self.mail.put((effect, came))
-        del came  # as above
+        del came  # for the same reason
         tended.wait()
         raised, self._raised = self._raised, None
         if raised is not None:

@@ -56,7 +56,7 @@ class NoticedJournal:
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says."""
+        """As `Journal.append` says."""
         try:
             self.journal.append(run_id, entries, checkpoint)
         except Exception as error:
@@ -85,17 +85,17 @@ class NoticedJournal:
         return future
 
     def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
-        """As the port says."""
+        """As `Journal.read` says."""
         return self.journal.read(run_id, start)
 
     def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:
-        """As the port says."""
+        """As `Journal.checkpoints` says."""
         return self.journal.checkpoints(run_id)
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says."""
+        """As `Journal.runs` says."""
         return self.journal.runs(query)
 
     def delete(self, run_id: str) -> None:
-        """As the port says."""
+        """As `Journal.delete` says."""
         self.journal.delete(run_id)

@@ -117,7 +117,7 @@ class Reading:
         return await asked(partial(self.journal.runs, query)) if query.is_possible else ()
 
     async def run(self, run_id: str, length: int | None = None) -> HostedRun:
-        """As the port says."""
+        """As `Host.run` says."""
         listed = await self.required(run_id)
         if length is not None and not 1 <= length <= listed.length:
             has = f"run {run_id!r} has {listed.length} entries"
@@ -162,7 +162,7 @@ class Reading:
         return bool(_outdated(listed, spec, loaded(self.journal, spec, listed.run_id).run))
 
     async def verify(self, run_id: str) -> RunProof:
-        """As the port says."""
+        """As `Host.verify` says."""
         listed = await self.required(run_id)
         return await asked(partial(self._verified, listed))
 
@@ -187,7 +187,7 @@ class Reading:
         return self.legs[listed.agent]
 
     async def pending(self, query: RunQuery) -> Sequence[PendingQuestion]:
-        """As the port says."""
+        """As `Host.pending` says."""
         return await asked(partial(self._pending, query)) if query.is_possible else ()
 
     def _pending(self, query: RunQuery) -> list[PendingQuestion]:
@@ -220,7 +220,7 @@ class Reading:
         return [PendingQuestion(run.agent, run.thread_id, run.cursor, call) for call in calls]
 
     async def result(self, run_id: str, channels: Channels) -> AgentResult[Any, Any]:
-        """As the port says, however long it takes."""
+        """As `Host.result` says, however long it takes."""
         with channels.reader(run_id) as reader:
             looks = Looks(reader)
             while True:
@@ -237,7 +237,7 @@ class Reading:
     async def watch(
         self, run_id: str, after: int | None, channels: Channels
     ) -> AsyncGenerator[Watched]:
-        """As the port says."""
+        """As `Host.watch` says."""
         check_position(after)
         with channels.reader(run_id) as reader:
             position, last = -1 if after is None else after, None

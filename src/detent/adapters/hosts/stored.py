@@ -261,7 +261,7 @@ class StoredHost(ABC):
         state: Mapping[str, object] | None = None,
         started_by: str | None = None,
     ) -> Accepted | HostRefusal:
-        """As the port says."""
+        """As `Host.start` says."""
         for what, given in (("run_id", run_id), ("thread_id", thread_id)):
             if given is not None and (fault := new_name_fault(what, given)):
                 return HostRefusal("invalid", fault)
@@ -270,7 +270,7 @@ class StoredHost(ABC):
         return await self._starting.start(NewRun(new, messages, state, None, started_by))
 
     async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
-        """As the port says."""
+        """As `Host.send` says."""
         if isinstance(said, Fork):
             return await self._starting.fork(run_id, said, self._chance.new_id())
         run = await self._reading.listed(run_id)
@@ -309,20 +309,20 @@ class StoredHost(ABC):
         return Accepted(run.run_id)
 
     def watch(self, run_id: str, after: int | None = None) -> AsyncGenerator[Watched]:
-        """As the port says."""
+        """As `Host.watch` says."""
         return self._reading.watch(run_id, after, self._channels)
 
     async def result(self, run_id: str, timeout: float | None = None) -> AgentResult[Any, Any]:  # noqa: ASYNC109 - as the port says
-        """As the port says."""
+        """As `Host.result` says."""
         async with asyncio.timeout(timeout):
             return await self._reading.result(run_id, self._channels)
 
     async def run(self, run_id: str, length: int | None = None) -> HostedRun:
-        """As the port says."""
+        """As `Host.run` says."""
         return await self._reading.run(run_id, length)
 
     async def verify(self, run_id: str) -> RunProof:
-        """As the port says."""
+        """As `Host.verify` says."""
         return await self._reading.verify(run_id)
 
     async def runs(
@@ -335,7 +335,7 @@ class StoredHost(ABC):
         before: StoredRun | Cursor | None = None,
         limit: int = 50,
     ) -> Sequence[StoredRun]:
-        """As the port says."""
+        """As `Host.runs` says."""
         return await self._reading.runs(
             RunQuery(status, agent, thread_id, before, limit, label=label)
         )
@@ -348,11 +348,11 @@ class StoredHost(ABC):
         before: StoredRun | Cursor | None = None,
         limit: int = 50,
     ) -> Sequence[PendingQuestion]:
-        """As the port says."""
+        """As `Host.pending` says."""
         return await self._reading.pending(RunQuery(None, agent, thread_id, before, limit))
 
     async def agents(self) -> Sequence[HostedAgent]:
-        """As the port says."""
+        """As `Host.agents` says."""
         return await asked(partial(hosted_agents, self._agents))
 
 

@@ -147,7 +147,7 @@ class AuditedJournal:
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says."""
+        """As `Journal.append` says."""
         linked, link = self._linked(run_id, entries)
         self.journal.append(run_id, linked, checkpoint)
         self._keep(run_id, link)
@@ -168,7 +168,7 @@ class AuditedJournal:
 
     @property
     def submit(self) -> Submit | None:
-        """As the port says, where the other store can."""
+        """As `SubmittingJournal.submit` says, where the other store can."""
         submit = submit_of(self.journal)
         return submit and partial(self._submitted, submit)
 
@@ -191,7 +191,7 @@ class AuditedJournal:
         return future
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
-        """As the port says.
+        """As `Journal.read` says.
 
         RULE: whoever reads a run may find another one there, begun since this one was deleted. So
         what is written next hangs on what the store has then, and on no link that is remembered.
@@ -200,15 +200,15 @@ class AuditedJournal:
         return (bare_of(entry)[0] for entry in self.journal.read(run_id, start))
 
     def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:
-        """As the port says."""
+        """As `Journal.checkpoints` says."""
         return self.journal.checkpoints(run_id)
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says, but for runs of which the list says another agent or thread."""
+        """As `Journal.runs` says, but for runs of which the list says another agent or thread."""
         return self._first.runs(self.journal, query)
 
     def delete(self, run_id: str) -> None:
-        """As the port says."""
+        """As `Journal.delete` says."""
         self._links.pop(run_id, None)
         self.journal.delete(run_id)
 

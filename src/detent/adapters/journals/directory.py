@@ -113,7 +113,7 @@ class DirectoryJournal:
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says."""
+        """As `Journal.append` says."""
         require_next(run_id, entries, entries[0].position if entries else 0)
         records = [record_of(entry) for entry in entries]
         with self._writing(run_id, entries[0].position) as (file, path):
@@ -166,7 +166,7 @@ class DirectoryJournal:
                 raise
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
-        """As the port says. What stands before damage is given before that is raised."""
+        """As `Journal.read` says. What stands before damage is given before that is raised."""
         path = self._folder.file(run_id, LINES)
         with self._folder.errors("read", path):
             if not path.exists():
@@ -190,7 +190,7 @@ class DirectoryJournal:
         return START if found is None or found.length > start else found
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
-        """As the port says."""
+        """As `Journal.checkpoints` says."""
         path = self._folder.file(run_id, CHECKPOINTS)
         self._places.pop(run_id, None)
         with self._folder.errors("read", path):
@@ -220,7 +220,7 @@ class DirectoryJournal:
             extend(file, last_line(file)[0], line_of({**at, "data": checkpoint.data}))
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says. One whose file is damaged has the status "damaged".
+        """As `Journal.runs` says. One whose file is damaged has the status "damaged".
 
         The end of every file is read, for a page as well: 0.2 ms for each run.
         """
@@ -253,7 +253,7 @@ class DirectoryJournal:
         return run_id
 
     def delete(self, run_id: str) -> None:
-        """As the port says."""
+        """As `Journal.delete` says."""
         self._places.pop(run_id, None)
         self._read_to.pop(run_id, None)
         path = self._folder.file(run_id, LINES)

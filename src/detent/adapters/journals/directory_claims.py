@@ -32,11 +32,11 @@ class DirectoryClaims:
         self._folder, self._path = folder, folder.path / "claims"
 
     def find(self, run_id: str) -> Claim | None:
-        """As the port says."""
+        """As `Claims.find` says."""
         return _claim(self._read(self._file(run_id, CLAIM)))
 
     def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
-        """As the port says."""
+        """As `Claims.swap` says."""
         with self._errors("written"):
             self._path.mkdir(OWN_FOLDER, exist_ok=True)
             with writing(self._file(run_id, CLAIM), create=True) as file:
@@ -51,11 +51,11 @@ class DirectoryClaims:
         return self.find(run_id) == claim
 
     def owner(self, owner_id: str) -> Owner | None:
-        """As the port says."""
+        """As `Claims.owner` says."""
         return _owner(self._read(self._file(owner_id, OWNER)))
 
     def keep(self, owner: Owner) -> None:
-        """As the port says."""
+        """As `Claims.keep` says."""
         path = self._file(owner.id, OWNER)
         new = path.with_suffix(f".{os.getpid()}")
         with self._errors("written"):

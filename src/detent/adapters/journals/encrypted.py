@@ -74,12 +74,12 @@ class EncryptedJournal:
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says."""
+        """As `Journal.append` says."""
         self.journal.append(*self._all_sealed(run_id, entries, checkpoint))
 
     @property
     def submit(self) -> Submit | None:
-        """As the port says, where the other store can."""
+        """As `SubmittingJournal.submit` says, where the other store can."""
         submit = submit_of(self.journal)
         return submit and (lambda *new: submit(*self._all_sealed(*new)))
 
@@ -93,7 +93,7 @@ class EncryptedJournal:
         return run_id, sealed, checkpoint
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
-        """As the port says."""
+        """As `Journal.read` says."""
         nonce = ""  # that of the run as it is now: it may have begun anew
         for entry in self.journal.read(run_id, start):
             if not nonce:
@@ -101,18 +101,18 @@ class EncryptedJournal:
             yield evolve(entry, data=self._unsealed(run_id, nonce, entry, entry.position))
 
     def checkpoints(self, run_id: str) -> Iterator[Checkpoint]:
-        """As the port says."""
+        """As `Journal.checkpoints` says."""
         nonce = ""
         for found in self.journal.checkpoints(run_id):
             nonce = nonce or self._read_nonce(run_id)
             yield evolve(found, data=self._unsealed(run_id, nonce, found, 0))
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says, but for runs of which the list says another agent or thread."""
+        """As `Journal.runs` says, but for runs of which the list says another agent or thread."""
         return self._first.runs(self.journal, query)
 
     def delete(self, run_id: str) -> None:
-        """As the port says."""
+        """As `Journal.delete` says."""
         self.journal.delete(run_id)
 
     def _nonce(self, run_id: str, entries: Sequence[Entry]) -> str:

@@ -44,11 +44,11 @@ class MemoryClaims:
         self._owners: dict[str, Owner] = {}
 
     def find(self, run_id: str) -> Claim | None:
-        """As the port says."""
+        """As `Claims.find` says."""
         return self._claims.get(run_id)
 
     def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
-        """As the port says."""
+        """As `Claims.swap` says."""
         with self._lock:
             is_there = self._claims.get(run_id) == was
             if is_there:
@@ -56,11 +56,11 @@ class MemoryClaims:
             return is_there
 
     def owner(self, owner_id: str) -> Owner | None:
-        """As the port says."""
+        """As `Claims.owner` says."""
         return self._owners.get(owner_id)
 
     def keep(self, owner: Owner) -> None:
-        """As the port says."""
+        """As `Claims.keep` says."""
         self._owners[owner.id] = owner
 
     def delete(self, run_id: str) -> None:
@@ -85,7 +85,7 @@ class MemoryJournal:
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says."""
+        """As `Journal.append` says."""
         new = list(entries)
         for place, entry in enumerate(entries):
             if type(entry.body) not in PRIVATE:
@@ -108,7 +108,7 @@ class MemoryJournal:
                 self._written.notify_all()
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
-        """As the port says."""
+        """As `Journal.read` says."""
         with self._lock:
             entries = self._entries.get(run_id, [])
             # whoever copies entries drives no run by their claim; an append need not pay for that
@@ -120,14 +120,14 @@ class MemoryJournal:
             return entries[start:]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
-        """As the port says."""
+        """As `Journal.checkpoints` says."""
         with self._lock:
             found = self._checkpoints.get(run_id, [])
             found[:] = map(_text, found)
             return found[:]
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says. The index is brought up to date here: an append has no work with it."""
+        """As `Journal.runs` says. The index is brought up to date here, not by appends."""
         with self._lock:
             while self._unlisted:
                 run_id = self._unlisted.pop()
@@ -148,7 +148,7 @@ class MemoryJournal:
         return evolve(run, began=entries[0].at)
 
     def delete(self, run_id: str) -> None:
-        """As the port says."""
+        """As `Journal.delete` says."""
         with self._lock:
             self._entries.pop(run_id, None)
             self._checkpoints.pop(run_id, None)

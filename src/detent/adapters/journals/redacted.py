@@ -58,12 +58,12 @@ class RedactedJournal:
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says."""
+        """As `Journal.append` says."""
         self.journal.append(*self._all_redacted(run_id, entries, checkpoint))
 
     @property
     def submit(self) -> Submit | None:
-        """As the port says, where the other store can."""
+        """As `SubmittingJournal.submit` says, where the other store can."""
         submit = submit_of(self.journal)
         return submit and (lambda *new: submit(*self._all_redacted(*new)))
 
@@ -82,19 +82,19 @@ class RedactedJournal:
         return [evolve(entry, data=self._redacted(entry.data)) for entry in entries]
 
     def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
-        """As the port says."""
+        """As `Journal.read` says."""
         return self.journal.read(run_id, start)
 
     def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:
-        """As the port says."""
+        """As `Journal.checkpoints` says."""
         return self.journal.checkpoints(run_id)
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says."""
+        """As `Journal.runs` says."""
         return self.journal.runs(query)
 
     def delete(self, run_id: str) -> None:
-        """As the port says."""
+        """As `Journal.delete` says."""
         self.journal.delete(run_id)
 
     def _redacted(self, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class SQLiteJournal:
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says. Where others are just writing, it goes with the next of theirs."""
+        """As `Journal.append` says. Where others write, it goes with the next of theirs."""
         rows = Append.of(self._path, run_id, entries, checkpoint)
         if self._writer.is_at_work:
             self._writer.submit(rows).result()
@@ -109,7 +109,7 @@ class SQLiteJournal:
         return self._writer.submit(Append.of(self._path, run_id, entries, checkpoint))
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
-        """As the port says. What stands before damage is given before that is raised."""
+        """As `Journal.read` says. What stands before damage is given before that is raised."""
         if start:
             return self._entries(run_id, start)
         return first_and_rest(run_id, self._first(run_id), partial(self._entries, run_id, 0))
@@ -139,7 +139,7 @@ class SQLiteJournal:
             raise JournalDamagedError(str(damage), run_id, start + len(rows))
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
-        """As the port says."""
+        """As `Journal.checkpoints` says."""
         packed = self._file.do("read", lambda db: db.execute(SNAPSHOTS, (run_id,)).fetchall())
         rows = [(position, unpack(data), checksum) for position, data, checksum in packed]
         if not all(is_whole(run_id, row, checkpoint_checksum) for row in rows):
@@ -151,14 +151,14 @@ class SQLiteJournal:
         return [Checkpoint(position, text_of(run_id, data)) for position, data, _ in rows]
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says. One whose last entry is damaged has the status "damaged".
+        """As `Journal.runs` says. One whose last entry is damaged has the status "damaged".
 
         A page takes a millisecond, however many runs there are.
         """
         return self._file.do("read", lambda db: listed_runs(db, query))
 
     def delete(self, run_id: str) -> None:
-        """As the port says."""
+        """As `Journal.delete` says."""
 
         def delete(db: sqlite3.Connection) -> None:
             for table in ("entries", "snapshots", "runs", "claims"):

@@ -338,11 +338,11 @@ class SQLiteClaims:
         self._reader.close()
 
     def find(self, run_id: str) -> Claim | None:
-        """As the port says."""
+        """As `Claims.find` says."""
         return self._reader.do("read", lambda db: claim_on(db, run_id))
 
     def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
-        """As the port says."""
+        """As `Claims.swap` says."""
         return self._written([_swap(run_id, was, now)]) == 1
 
     def submit_swap(self, run_id: str, was: Claim | None, now: Claim) -> Future[bool]:
@@ -351,12 +351,12 @@ class SQLiteClaims:
         return self._writer.submit(lambda db: db.execute(*swap).rowcount == 1)
 
     def owner(self, owner_id: str) -> Owner | None:
-        """As the port says."""
+        """As `Claims.owner` says."""
         row = self._reader.do("read", lambda db: db.execute(OWNER, (owner_id,)).fetchone())
         return None if row is None else Owner(*row)
 
     def keep(self, owner: Owner) -> None:
-        """As the port says."""
+        """As `Claims.keep` says."""
         row = (owner.id, owner.host, owner.pid, owner.started, owner.until)
         self._written([(FORGET, (owner.until - FORGOTTEN_S,)), (KEEP, row)])
 

@@ -93,7 +93,7 @@ class TracedLeg:
         return f".00-{at.trace_id:032x}-{at.span_id:016x}-{at.trace_flags:02x}"
 
     def take_up(self, run: Run[Any]) -> None:
-        """As the port says."""
+        """As `Leg.take_up` says."""
         self._run = self._first = run
         for record in run.decisions:
             asked_at = None if record.path else self._drive.asked_at.get(record.ref)
@@ -102,7 +102,7 @@ class TracedLeg:
         self._look_at_all(run)
 
     def observe(self, before: Run[Any], event: Event, after: Run[Any], /) -> None:
-        """As the port says."""
+        """As `Leg.observe` says."""
         self._run = after
         if after is before:
             return
@@ -121,7 +121,7 @@ class TracedLeg:
             self._look_at_all(after, path)
 
     def during(self, effect: Effect, model: Model) -> AbstractContextManager[Came]:
-        """As the port says."""
+        """As `Leg.during` says."""
         if isinstance(effect, AskModel):
             return self._work(ModelWork(effect, model), effect.path)
         if isinstance(effect, RunTool):
@@ -129,7 +129,7 @@ class TracedLeg:
         return _unmeasured()
 
     def end(self, error: BaseException | None) -> None:
-        """As the port says."""
+        """As `Leg.end` says."""
         if self._is_ended:
             return
         self._is_ended = True

@@ -86,13 +86,13 @@ class OpenTelemetry:
             raise errors[0]
 
     def measure_host(self, read: Callable[[], HostFigures]) -> Callable[[], object]:
-        """As the port says: the gauges ``detent.host…`` and ``detent.ask_human…`` read it."""
+        """As `Telemetry.measure_host` says: the gauges of hosts and of questions read it."""
         from detent.adapters.telemetry.gauges import gauges_of
 
         return gauges_of(self._providers[1], self._meter).add(read)
 
     def begin(self, drive: Drive) -> TracedLeg:
-        """As the port says."""
+        """As `Telemetry.begin` says."""
         from detent.adapters.telemetry.legs import TracedLeg
 
         contents = None

@@ -43,7 +43,7 @@ def wanted_run(opening: Json) -> Json:
 
 
 def without_missed(outcome: Json, room: int) -> Json:
-    """What came of a job, without what others have written where that is large: as above."""
+    """What came of a job, without what others have written where that is large: by pages, too."""
     missed = outcome.get("missed")
     if missed is None or size_of(missed["events"]) <= room:
         return outcome

@@ -55,7 +55,7 @@ class _ToldClock:
         self.own.wait(self.own.now() + until - self.at, dropped)
 
     async def wait_async(self, until: float) -> None:
-        """As above."""
+        """As `wait`, in an event loop."""
         await self.own.wait_async(self.own.now() + until - self.at)
 
 

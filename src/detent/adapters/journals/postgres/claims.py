@@ -47,12 +47,12 @@ class PostgresClaims:
         self._pool = pool
 
     def find(self, run_id: str) -> Claim | None:
-        """As the port says."""
+        """As `Claims.find` says."""
         row = self._row(FIND, run_id)
         return None if row is None else Claim(*row)
 
     def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
-        """As the port says."""
+        """As `Claims.swap` says."""
         new = (now.owner, now.epoch, now.since)
 
         def swap(db: Connection[Any]) -> int:
@@ -63,12 +63,12 @@ class PostgresClaims:
         return self._pool.do("written", swap) == 1
 
     def owner(self, owner_id: str) -> Owner | None:
-        """As the port says."""
+        """As `Claims.owner` says."""
         row = self._row(OWNER, owner_id)
         return None if row is None else Owner(*row)
 
     def keep(self, owner: Owner) -> None:
-        """As the port says."""
+        """As `Claims.keep` says."""
         row = (owner.id, owner.host, owner.pid, owner.started, owner.until)
 
         def keep(db: Connection[Any]) -> None:

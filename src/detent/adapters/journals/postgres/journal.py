@@ -103,7 +103,7 @@ class PostgresJournal:
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says; whoever listens to the channel "detent" is told the run's id."""
+        """As `Journal.append` says; who listens to the channel "detent" is told the run's id."""
         rows = Rows.of(run_id, entries, checkpoint)
 
         def write(db: Connection[Any], *, is_repeated: bool = False) -> None:
@@ -132,7 +132,7 @@ class PostgresJournal:
         return self._writer.submit(write)
 
     def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
-        """As the port says."""
+        """As `Journal.read` says."""
         if start:
             return self._entries(run_id, start)
         first = next((Entry(*row) for row in self._read(FIRST, run_id)), None)
@@ -142,11 +142,11 @@ class PostgresJournal:
         return [Entry(*row) for row in self._read(ENTRIES, run_id, start)]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
-        """As the port says."""
+        """As `Journal.checkpoints` says."""
         return [Checkpoint(position, data) for position, data in self._read(SNAPSHOTS, run_id)]
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says. A page takes some milliseconds, however many runs there are."""
+        """As `Journal.runs` says. A page takes some milliseconds, however many runs there are."""
         where, values = _where(query)
         rows = self._read(RUNS.format(where), *values, query.limit)
         return [
@@ -155,7 +155,7 @@ class PostgresJournal:
         ]
 
     def delete(self, run_id: str) -> None:
-        """As the port says."""
+        """As `Journal.delete` says."""
 
         def delete(db: Connection[Any]) -> None:
             db.execute(ALONE.encode(), (run_id, run_id))

@@ -115,7 +115,7 @@ class ShakyJournal:
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says, unless something befalls it."""
+        """As `Journal.append` says, unless something befalls it."""
         fate = self.fate()
         if fate == "refused":
             raise DiskFullError("the disk is full")
@@ -133,19 +133,19 @@ class ShakyJournal:
             raise JournalUnavailableError("the store has gone away")
 
     def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
-        """As the port says."""
+        """As `Journal.read` says."""
         return self.journal.read(run_id, start)
 
     def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:
-        """As the port says."""
+        """As `Journal.checkpoints` says."""
         return self.journal.checkpoints(run_id)
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
-        """As the port says."""
+        """As `Journal.runs` says."""
         return self.journal.runs(query)
 
     def delete(self, run_id: str) -> None:
-        """As the port says."""
+        """As `Journal.delete` says."""
         self.journal.delete(run_id)
 
 

@@ -67,11 +67,11 @@ class OwnClock:
         return self.clock.now() + self.ahead_s
 
     def wait(self, until: float, dropped: Flag) -> None:
-        """As the port says."""
+        """As `Clock.wait` says."""
         self.clock.wait(until - self.ahead_s, dropped)
 
     async def wait_async(self, until: float) -> None:
-        """As the port says."""
+        """As `Clock.wait_async` says."""
         await self.clock.wait_async(until - self.ahead_s)
 
 
