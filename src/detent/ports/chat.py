@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import isawaitable, iscoroutinefunction, signature
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args
 
-from attrs import astuple, frozen
+from attrs import fields, frozen
 
 from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult
@@ -212,6 +213,7 @@ def require_reply(reply: object, generator: object) -> ChatReply:
 
 
 REASONS: tuple[str, ...] = get_args(FinishReason)
+COUNTS_OF = attrgetter(*(count.name for count in fields(Usage)))
 
 
 def _misfit(reply: ChatReply) -> str | None:
@@ -228,20 +230,21 @@ def _misfit(reply: ChatReply) -> str | None:
             f"its finish_reason is one of {words}, got {reason!r:.80}{near}; a provider's own word "
             "is its raw_finish_reason"
         )
-    counts: tuple[object, ...] = astuple(usage) if isinstance(usage, Usage) else (usage,)
-    if not all(type(count) is int and count >= 0 for count in counts):
+    counts: tuple[Any, ...] = COUNTS_OF(usage) if isinstance(usage, Usage) else (usage,)
+    if {*map(type, counts)} != {int} or min(counts) < 0:
         return (
             "its usage is a Usage with whole numbers of tokens, such as Usage(input_tokens=12, "
             f"output_tokens=3), got {usage!r:.120}; what is not known is 0"
         )
-    for name in ("model", "raw_finish_reason"):
-        if not isinstance(text := getattr(reply, name), str):
-            return f"its {name} is a text, got {text!r:.80}; what is not known is ''"
+    texts: tuple[object, ...] = (reply.model, reply.raw_finish_reason)
+    if not (isinstance(texts[0], str) and isinstance(texts[1], str)):
+        name = "raw_finish_reason" if isinstance(texts[0], str) else "model"
+        return f"its {name} is a text, got {getattr(reply, name)!r:.80}; what is not known is ''"
     estimated: object = reply.usage_estimated
     if not isinstance(estimated, bool):
         return f"its usage_estimated is True or False, got {estimated!r:.80}"
     logprobs: object = reply.logprobs
-    if not (isinstance(logprobs, tuple) and all(isinstance(p, TokenLogprob) for p in logprobs)):
+    if not isinstance(logprobs, tuple) or {*map(type, logprobs)} - {TokenLogprob}:
         return f"its logprobs are a tuple of TokenLogprob, got {logprobs!r:.80}"
     return None
 

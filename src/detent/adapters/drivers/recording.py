@@ -34,7 +34,7 @@ from detent.core.errors import StoredDataError
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
 from detent.core.run.run import Run, Thinking
-from detent.core.run.sizes import is_large
+from detent.core.run.sizes import LARGE_KINDS, is_large
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
@@ -69,7 +69,7 @@ CHARACTERS = 128
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
 """How long after the first try the next one is; each pause is twice as long as the one before, up
 to a longest one: what a tool has brought is too dear to wait for a single late try."""
-BEGIN_NO_WAIT = frozenset({ModelReplied, ToolStarted, ToolReturned})
+BEGIN_NO_WAIT = frozenset(kind.__name__ for kind in (ModelReplied, ToolStarted, ToolReturned))
 """Events with which no wait begins: most turns have no others, and need not be looked at."""
 
 
@@ -157,23 +157,19 @@ class Recorder:
 
     def recording(self, happened: Sequence[tuple[Event, Run[Any]]]) -> Steps[None]:
         """Write down events, and, now and then, the whole run after them."""
-        if any(is_large(event) for event, _ in happened):
-            return self._recording_apart(happened)
-        return self._recording(happened, happened_data(self._spec, happened))
+        for event, _ in happened:
+            if type(event) in LARGE_KINDS and is_large(event):
+                return self._recording_apart(happened)
+        return self._recording(happened[-1][1], happened_data(self._spec, happened))
 
     def _recording_apart(self, happened: Sequence[tuple[Event, Run[Any]]]) -> Steps[None]:
         """As `recording`; what takes long to be put into words holds no event loop."""
-        data: list[dict[str, Any]]
-        data = yield Wait(partial(happened_data, self._spec, happened))
-        yield from self._recording(happened, data)
+        new: list[tuple[str, dict[str, Any]]]
+        new = yield Wait(partial(happened_data, self._spec, happened))
+        yield from self._recording(happened[-1][1], new)
 
-    def _recording(
-        self, happened: Sequence[tuple[Event, Run[Any]]], what: Sequence[Mapping[str, Any]]
-    ) -> Steps[None]:
-        run = happened[-1][1]
-        kinds = [type(event) for event, _ in happened]
-        new = [(kind.__name__, data) for kind, data in zip(kinds, what, strict=True)]
-        may_wait = not BEGIN_NO_WAIT.issuperset(kinds)
+    def _recording(self, run: Run[Any], new: Sequence[tuple[str, dict[str, Any]]]) -> Steps[None]:
+        may_wait = not BEGIN_NO_WAIT.issuperset([kind for kind, _ in new])
         if not self.is_full(run, len(new)):
             return self.write(run, new, may_wait=may_wait)
         data, again = checkpoint_data(self._spec, run, self._known)

@@ -20,7 +20,7 @@ from detent.core.machine.step import step
 from detent.core.run.effects import AskHuman, AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
 from detent.core.run.events import CallRewritten, Event, ToolStarted
 from detent.core.run.run import Run
-from detent.core.run.sizes import is_large
+from detent.core.run.sizes import LARGE_KINDS, is_large
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
 from detent.ports.claims import RunBusyError
@@ -116,7 +116,7 @@ class Session(SharedRun[S]):
         self._void: tuple[Effect, ...] = ()
         self.has_void = False  # and so it costs a look
         self._is_behind = False
-        self._ahead = None
+        self._foresight = None
         self._rewritten: tuple[EffectKey, ...] = ()  # the calls that hooks have changed
         self._is_halted = False  # nothing new is begun in this loop
 
@@ -269,7 +269,7 @@ class Session(SharedRun[S]):
         stays owed and is not offered again. An exception is kept for `close`.
         """
         is_behind = self._around is not None and self._unsettled  # they are told what is recorded
-        if is_behind or is_large(came):
+        if is_behind or (type(came) in LARGE_KINDS and is_large(came)):
             return self._land_behind(effect, came)
         return self._landed(effect, came)
 
@@ -307,7 +307,7 @@ class Session(SharedRun[S]):
                     may_wait = may_wait and isinstance(effect, REPEATABLE)
                     if self._around is not None:  # as above
                         yield from self.settle_steps()
-                    if is_large(came):
+                    if type(came) in LARGE_KINDS and is_large(came):
                         yield from self._work_ahead(effect, came)
                     self._land(effect, came)
                 else:
@@ -336,7 +336,7 @@ class Session(SharedRun[S]):
             elif came is not None:
                 if self._around is not None:
                     came = self._around.heard(effect, came, before)
-                self._add(self._event_of(effect, came))
+                self._add(self._wrapped(effect, came) if effect.path else came)
         except HookError as error:
             self._raised += (error,)
         if self.folded is before:
@@ -345,7 +345,10 @@ class Session(SharedRun[S]):
     def _add(self, event: Event) -> None:
         """Fold in an event, and what the hooks that guard the end of the run answer to that."""
         before = self.folded
-        run = self._stepped(before, event)
+        if self._foresight is None:
+            run = step(self.spec, before, event)
+        else:
+            run = self._foreseen(before, event)
         back = sent_back(self._hooks, run) if self._hooks and run is not before else None
         self._unsettled.append((before, event, run))
         if back is not None:

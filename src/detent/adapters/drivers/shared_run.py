@@ -66,6 +66,23 @@ def _after(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     return after
 
 
+@frozen
+class Foresight(Generic[S]):
+    """What a thread has found out for an event loop: the run after something that came.
+
+    Attributes:
+        before: the run that it came to.
+        came: what came of an effect.
+        event: the event of the outermost run that this is.
+        after: the run after it.
+    """
+
+    before: Run[S]
+    came: Event
+    event: Event
+    after: Run[S]
+
+
 class SharedRun(ABC, Generic[S]):
     """A run, and what was folded into it and is still to be recorded.
 
@@ -97,9 +114,7 @@ class SharedRun(ABC, Generic[S]):
         """Record what was left to be recorded with the next tools."""
         ...
 
-    _ahead: tuple[Run[S], Event, Event, Run[S]] | None = None
-    """A run, what came of an effect, the event that this is, and the run after it: what a thread
-    has found out for an event loop."""
+    _foresight: Foresight[S] | None = None
 
     def _work_ahead(self, effect: Effect, came: Event) -> Steps[None]:
         """Find out what comes of an event, and is owed then, so that no event loop waits for it.
@@ -110,19 +125,19 @@ class SharedRun(ABC, Generic[S]):
         run, event = self.folded, wrap_event(effect.path, came)
         with suppress(Exception):  # what it raises, it raises again where it is folded in
             after = yield Wait(partial(_after, self.spec, run, event))
-            self._ahead = run, came, event, after
+            self._foresight = Foresight(run, came, event, after)
 
-    def _event_of(self, effect: Effect, came: Event) -> Event:
-        """What came of an effect, as an event of the outermost run."""
-        ahead = self._ahead
-        if ahead is not None and ahead[1] is came:
-            return ahead[2]
-        return wrap_event(effect.path, came) if effect.path else came
+    def _wrapped(self, effect: Effect, came: Event) -> Event:
+        """What came of an effect inside, as an event of the outermost run."""
+        known = self._foresight
+        if known is not None and known.came is came:
+            return known.event
+        return wrap_event(effect.path, came)
 
-    def _stepped(self, run: Run[S], event: Event) -> Run[S]:
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[0] is run and ahead[2] is event:
-            return ahead[3]
+    def _foreseen(self, run: Run[S], event: Event) -> Run[S]:
+        known, self._foresight = self._foresight, None
+        if known is not None and known.before is run and known.event is event:
+            return known.after
         return step(self.spec, run, event)
 
     @cached_property

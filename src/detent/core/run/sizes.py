@@ -9,6 +9,8 @@ from detent.core.chat.messages import ToolCall
 from detent.core.run.events import HappenedInside, ModelReplied
 from detent.core.values.frozen import ATOMS
 
+LARGE_KINDS: frozenset[type] = frozenset({ModelReplied, HappenedInside})
+"""What may be large: who sees each event asks for its kind first, which costs next to nothing."""
 MANY = 2_000
 """So many parts, or 64 times as many characters of text, are read in a millisecond or two."""
 

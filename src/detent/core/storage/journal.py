@@ -177,15 +177,17 @@ def _instructs(message: ChatMessage) -> bool:
     return message.role is ChatRole.SYSTEM
 
 
-def happened_data(spec: AgentSpec[Any], happened: Sequence[tuple[Event, Run[Any]]]) -> list[Json]:
-    """What is kept of each of these events, of which each comes with the run after it.
+def happened_data(
+    spec: AgentSpec[Any], happened: Sequence[tuple[Event, Run[Any]]]
+) -> list[tuple[str, Json]]:
+    """What is kept of each of these events, of which each comes with the run after it: kind, data.
 
     The last one that is no mere start, of which only one thing can come, has the run's mark.
 
     Raises:
         UnstorableError: a value in one cannot be written as JSON.
     """
-    new = list[Json]()
+    new = list[tuple[str, Json]]()
     marked: tuple[Json, Run[Any]] | None = None
     for event, after in happened:
         kind = type(event)
@@ -193,7 +195,7 @@ def happened_data(spec: AgentSpec[Any], happened: Sequence[tuple[Event, Run[Any]
         has_reply = kind is ModelReplied or kind is HappenedInside
         if has_reply and (faults := reply_faults(event, after)):
             data["faults"] = faults
-        new.append(data)
+        new.append((kind.__name__, data))
         if kind is not ToolStarted:
             marked = data, after
     if marked is not None:
