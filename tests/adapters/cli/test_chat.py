@@ -158,6 +158,19 @@ def test_what_fails_has_a_code_and_says_how_to_go_on(folder: Path, model: Model)
     assert [run.status for run in runs] == ["done", "done"]
 
 
+@pytest.mark.parametrize(("said", "code"), [("And?\n\n", 0), ("\n", 1)])
+def test_what_fails_for_good_ends_no_conversation(
+    folder: Path, model: Model, said: str, code: int
+) -> None:
+    """Something else may be asked; where nothing is, the failure is the end."""
+    options = [*model([{"tool_calls": 7}, {"tool_calls": 7}, TEA]), "--thread", "t"]
+    CliRunner().invoke(main, ["chat", *options], input="Tea?\n")
+    again = CliRunner().invoke(main, ["chat", *options], input=said)
+    assert (again.exit_code, again.output.count("you: Tea?")) == (code, 1), again.output
+    assert "It has no answer: " in again.output
+    assert ("Tea is a drink." in again.output) == (code == 0)
+
+
 def test_a_conversation_that_goes_on_elsewhere_is_waited_for() -> None:
     """And gone on with by its own command: `detent runs resume` does not know its agent."""
     busy = RunBusyError("r", Claim("somebody", 1, 0.0), None)

@@ -26,6 +26,7 @@ from detent.adapters.cli.show import Show, outcome, put, sources_of
 from detent.adapters.stories.story import story_of
 from detent.core.chat.messages import ChatRole
 from detent.core.values.checks import meant
+from detent.ports.chat import ChatGeneratorError
 from detent.ports.confirmation import HITLBreakpointException
 from detent.ports.listing import RunQuery
 from detent.ports.results import AgentResult
@@ -58,18 +59,35 @@ class Conversation:
     is_json: bool = False
 
     def hold(self, read: Callable[[], str]) -> None:
-        """Answer line after line, until one is empty; what was not finished comes first."""
-        if (unfinished := self._unfinished()) is not None:
-            put(self.console, f"Going on with {unfinished}, which was not finished.", "bold")
-            story = story_of(unfinished, self.agent.assembly.required_journal.read(unfinished))
-            for text in () if story is None else story.asked:
-                put(self.console, f"you: {text}")
-            self._answer(lambda show: self.agent.resume(unfinished, show))
+        """Answer line after line, until one is empty; what was not finished comes first.
+
+        Where that has no answer even now, something else may be asked; else it is raised.
+        """
+        failure = self._finish()
         while line := read():
+            failure = None
             if line.startswith("/"):
                 self._command(line)
             else:
                 self._answer(partial(self._ask, line))
+
+        if failure is not None:
+            raise failure
+
+    def _finish(self) -> ChatGeneratorError | None:
+        """Go on with what was not finished; why its model gives no answer, or None."""
+        if (unfinished := self._unfinished()) is None:
+            return None
+        put(self.console, f"Going on with {unfinished}, which was not finished.", "bold")
+        story = story_of(unfinished, self.agent.assembly.required_journal.read(unfinished))
+        for text in () if story is None else story.asked:
+            put(self.console, f"you: {text}")
+        try:
+            self._answer(lambda show: self.agent.resume(unfinished, show))
+        except ChatGeneratorError as error:
+            put(self.console, f"It has no answer: {error}", "yellow")
+            return error
+        return None
 
     def _ask(self, line: str, show: Show) -> AgentResult[Research]:
         question = self.settings.question(line)
