@@ -205,7 +205,7 @@ class StreamingCallbackError(DetentError, RuntimeError):
     `result` is the result of the run.
     """
 
-    def __init__(self, result: AgentResult[Any]) -> None:
+    def __init__(self, result: AgentResult[Any, Any]) -> None:
         super().__init__(
             "the streaming callback raised an error, and was told nothing more; the run itself is "
             "not touched by it: see .result"
@@ -236,7 +236,7 @@ class BreakpointException(DetentError):  # noqa: N818 - the name that users know
     """
 
     def __init__(
-        self, result: AgentResult[Any], effects: Sequence[Effect], break_point: Hold | None
+        self, result: AgentResult[Any, Any], effects: Sequence[Effect], break_point: Hold | None
     ) -> None:
         super().__init__(
             f"stopped at a breakpoint ({break_point}), before: {describe_effects(effects)}"

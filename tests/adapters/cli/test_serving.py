@@ -182,7 +182,7 @@ def test_it_goes_on_with_what_others_have_begun(folder: Path) -> None:
     assert journal.runs()[0].status == "done"
 
 
-def refused(*words: str) -> str:
+def refused(*words: str, code: int = 2) -> str:
     """What it says instead of serving."""
     alarm = Timer(20, partial(os.kill, os.getpid(), signal.SIGINT))  # else it would serve for ever
     alarm.start()
@@ -190,7 +190,7 @@ def refused(*words: str) -> str:
         result = CliRunner().invoke(main, ["serve", *words])
     finally:
         alarm.cancel()
-    assert result.exit_code == 2, result.output
+    assert result.exit_code == code, result.output
     return " ".join(result.output.split())
 
 
@@ -226,6 +226,20 @@ def test_what_cannot_be_served_is_said(
     Path("short").write_text("seventeen\n")
     assert text in refused(f"{folder.name}:{app}", *words)
     assert not Path("x.db").exists()
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
+def test_a_page_without_its_extra_says_what_to_install(
+    missing: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever followed a page that does not need it has not got it."""
+    for name in [*sys.modules]:
+        if name.startswith(("detent.adapters.web", missing)):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    told = refused(f"{folder.name}:own", "--web", "127.0.0.1:0", code=1)
+    assert f"--web needs {missing}: " in told
+    assert "detent[web]" in told
 
 
 @pytest.mark.parametrize("command", ["serve", "mcp", "acp"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -31,10 +32,10 @@ from detent.adapters.stories.parts import Story
 from detent.adapters.stories.steps import steps_of
 from detent.adapters.stories.story import TAKEN_UP, TRIED_ANEW, WENT_ON, story_of
 from detent.adapters.web.timeline import picture_of
-from detent.approvals import CallRule, Deny, RuleList
+from detent.approvals import CallRule, Deny, RuleList, WithQuestionOptions
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.journals import Entry, Runs
-from detent.machine import OutcomeUnknownError, ToolStarted
+from detent.machine import ManualClock, OutcomeUnknownError, ToolStarted
 from detent.models import ModelFailure
 from tests.adapters.cli.runs.clerks import PAY, clerk, look, pay, said
 
@@ -580,3 +581,45 @@ def test_each_attempt_has_its_stretch_unless_it_turned_out_that_it_never_ran() -
     assert kinds[3:] == ["Resumed", "ToolNeverRan", *attempts, "ModelReplied"]
     assert cut_short == [("work", 20.0, None, "")]
     assert stretches(store)["push"] == [("work", 50.0, 60.0, "failed"), ("work", 70.0, 80.0, "")]
+
+
+@tool(timeout_s=0.01, on_unknown="rerun", retries=Retries(2, backoff_s=0.01))
+async def hang() -> str:
+    """Give no answer."""
+    await asyncio.Event().wait()
+    return "never"
+
+
+def test_a_tool_that_took_too_long_was_not_cut_short() -> None:
+    """Nobody looks for a process that has ended where there is none."""
+    store = MemoryJournal()
+    model = ScriptedChatGenerator(ToolCall("hang"), "Done.")
+    asyncio.run(
+        Agent(chat_generator=model, tools=[hang], journal=store).run_async("Go.", run_id="r")
+    )
+    story = told(store)
+    (call,) = story.calls
+    assert [work.came_to for work in call.of("work")] == ["timed out"] * 3
+    lines = [line for line, _ in tree(story)]
+    assert any(line.endswith("attempt 3: it gave no answer in time") for line in lines), lines
+    assert "cut short" not in str(timeline(story, 80, lambda sign: True))
+    assert "cut short" not in str(picture_of(store.read("r"), story.last_at))
+
+
+def test_a_question_that_nobody_answered_in_time_is_said_to_be_so() -> None:
+    """Whether somebody resumes the run then, or was waiting for it."""
+    store, clock = MemoryJournal(), ManualClock(1_000.0)
+    policy = WithQuestionOptions(AlwaysAskPolicy(), expires_s=60)
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(PAY, "Done."),
+        tools=[pay],
+        confirmation_strategies={"pay": policy},
+        journal=store,
+        clock=clock,
+    )
+    with pytest.raises(HITLBreakpointException):
+        agent.run("Go.", run_id="r")
+    clock.advance(61)
+    assert agent.resume("r").text == "Done."
+    (call,) = told(store).calls
+    assert (call.status, call.said) == ("not run", ["nobody decided in time"])

@@ -10,7 +10,9 @@ from attrs import frozen
 from detent.adapters.agent.agent import Agent
 from detent.adapters.state.fields import Replaced
 from detent.adapters.state.typed_state import TypedState
+from detent.adapters.testing.doubles.assertions import assert_called, assert_ended
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
+from detent.adapters.testing.doubles.transcripts import transcript
 from detent.adapters.tools.output_type import OutputType
 from detent.core.state.state import State
 from detent.ports.results import AgentResult
@@ -77,3 +79,8 @@ text_of(plain)
 choice = Agent(chat_generator=model, output_type=Literal["yes", "no"])
 perhaps = Agent(chat_generator=model, output_type=Invoice | None)
 in_shop = Agent(chat_generator=model, state_schema=Shop, output_type=Invoice | None)
+
+# what a test asserts of a run, whatever its output is
+assert_called(invoices.run("hello"), "pay", cents=5)
+assert_ended(in_shop.run("hello"), "text")
+said: str = transcript(choice.run("hello"))

@@ -137,13 +137,24 @@ OPTIONS = (
 )
 
 
+@contextmanager
+def _needing_web() -> Generator[None]:
+    """What is imported inside comes with the extra `web`, and the error says so."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        needed = (error.name or "").partition(".")[0]
+        raise ImportError(f"--web needs {needed}: {install_command('web')}") from error
+
+
 def people_in(path: Path) -> TokenFile:
     """Who may sign in, of a file that is looked at again: see `TokenFile`.
 
     Raises:
         UsageError: it is none. No token is shown.
     """
-    from detent.adapters.web.people import TokenFile
+    with _needing_web():
+        from detent.adapters.web.people import TokenFile
 
     try:
         return TokenFile(path)
@@ -156,7 +167,8 @@ def _secret(file: Path | None) -> str | None:
 
     RULE: it is on no command line, where others who use the machine see it.
     """
-    from detent.adapters.web.people import SHORTEST
+    with _needing_web():
+        from detent.adapters.web.people import SHORTEST
 
     said = os.environ.get(SECRET) if file is None else text_of(file, "--secret-file").strip()
     if said is not None and len(said) < SHORTEST:
@@ -170,13 +182,10 @@ class Pages:
     """The web page of a host, in its event loop. Where it fails, the process ends."""
 
     def __init__(self, host: StoredHost, listener: socket.socket, options: PageOptions) -> None:
-        try:
+        with _needing_web():
             import uvicorn
 
             from detent.adapters.web.app import web_app
-        except ModuleNotFoundError as error:
-            advice = f"--web needs {error.name}: {install_command('web')}"
-            raise ImportError(advice) from error
 
         class Server(uvicorn.Server):
             @contextmanager

@@ -9,7 +9,7 @@ from attrs import asdict, define, field
 from detent.adapters.stories.statuses import MAY_RUN, NOT_RUN, WAITS
 
 Kind: TypeAlias = Literal["model", "work", "wait"]
-CUT_SHORT, FAILED, DECIDED = "cut short", "failed", "decided"
+CUT_SHORT, FAILED, DECIDED, TIMED_OUT = "cut short", "failed", "decided", "timed out"
 """What a stretch has come to, where it did not just end."""
 NEVER_BEGUN = frozenset({"failed", "refused", NOT_RUN})
 """What may become of a call that was neither worked on nor asked about."""
@@ -22,8 +22,8 @@ class Stretch:
     Attributes:
         ended_at: None goes on. Of work that was cut short, the last moment at which anything is
             known of its process: nobody saw when it ended.
-        came_to: "" or "failed"; of work that was "cut short" that, of a wait "decided"; "not run"
-            of the moment in which it was settled that there is no work.
+        came_to: "" or "failed"; of work that was "cut short" or "timed out" that, of a wait
+            "decided"; "not run" of the moment in which it was settled that there is no work.
     """
 
     kind: Kind

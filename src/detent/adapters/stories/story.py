@@ -14,6 +14,7 @@ from detent.adapters.stories.entries import (
     text_in,
     used_before,
 )
+from detent.adapters.stories.lapses import TIMES, lapse, open_calls
 from detent.adapters.stories.parts import CUT_SHORT, DECIDED, FAILED, Call, Story, Stretch, Turn
 from detent.adapters.stories.secrets import RunSecrets
 from detent.adapters.stories.statuses import (
@@ -110,6 +111,7 @@ def _result_text(status: Json) -> str:
 
 def _take(story: Story, at: float, kind: str, data: Json) -> None:
     """Take in one event."""
+    before = open_calls(story) if kind in TIMES else ()
     if "ref" in data:
         call = _call(story, data["ref"])
         if call is not None:
@@ -134,6 +136,7 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
         _wake(story, at)
     story.last_at = at
     _mark(story, at, str(data.get("mark", "")), is_reply=kind == "ModelReplied")
+    lapse(before, at, kind)
 
 
 def _note(story: Story, text: str) -> None:

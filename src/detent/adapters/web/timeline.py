@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from attrs import frozen
 
-from detent.adapters.stories.parts import CUT_SHORT, FAILED, Story, Stretch
+from detent.adapters.stories.parts import CUT_SHORT, FAILED, TIMED_OUT, Story, Stretch
 from detent.adapters.stories.statuses import NOT_RUN
 from detent.adapters.stories.story import story_of
 from detent.ports.journal import Entry
@@ -64,9 +64,9 @@ def _bars(story: Story, lane: str = "") -> Iterator[Bar]:
 
 def _bar(lane: str, label: str, of: Stretch) -> Bar:
     sort: Sort = "tool" if of.kind == "work" else of.kind
-    is_cut = of.came_to == CUT_SHORT
+    is_cut, has_failed = of.came_to == CUT_SHORT, of.came_to in {FAILED, TIMED_OUT}
     is_run = of.came_to != NOT_RUN
-    return Bar(lane, sort, of.began_at, of.ended_at, of.came_to == FAILED, label, is_cut, is_run)
+    return Bar(lane, sort, of.began_at, of.ended_at, has_failed, label, is_cut, is_run)
 
 
 @frozen

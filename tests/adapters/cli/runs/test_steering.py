@@ -13,7 +13,16 @@ from typing import Any
 
 import pytest
 
-from detent import ChatGeneratorError, SQLiteJournal, ToolCall, tool
+from detent import (
+    Agent,
+    AgentTool,
+    AlwaysAskPolicy,
+    ChatGeneratorError,
+    ScriptedChatGenerator,
+    SQLiteJournal,
+    ToolCall,
+    tool,
+)
 from detent.adapters.cli.endings import REFUSED
 from detent.journals import Runs
 from detent.models import ModelFailure
@@ -25,6 +34,8 @@ from tests.adapters.cli.runs.clerks import (
     call,
     clerk,
     document,
+    look,
+    pay,
     said,
 )
 
@@ -471,3 +482,29 @@ def test_an_agent_that_is_not_there_is_told_with_those_that_are(
         told = call("replay", "order-1", "--app", f"shop:{wrong}", code=2).stderr
         words = " ".join(told.replace("│", " ").split())
         assert f"did you mean shop:{meant}? Its agents are shop:ada, shop:bo" in words
+
+
+def test_who_was_faster_has_decided_last(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where an agent inside was answered before: its calls belong to the same run."""
+    store = SQLiteJournal(path)
+    inner = Agent(
+        chat_generator=ScriptedChatGenerator(said(PAY), said(text="paid")),
+        tools=[pay],
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+    )
+    agent = clerk(
+        store,
+        said(ToolCall("helper", {"task": "t"})),
+        said(ToolCall("look", {"q": "x"})),
+        tools=[AgentTool(inner, name="helper", description="Helps."), look],
+        confirmation_strategies={"look": AlwaysAskPolicy()},
+    )
+    agent.run("Go.", run_id="nest", raise_at_break_point=False)
+    agent.decide("nest", agent.pending("nest")[0].confirm(by="Ada"))
+    agent.resume("nest", raise_at_break_point=False)
+    agent.decide("nest", agent.pending("nest")[0].confirm(by="Bob"))
+    module = types.ModuleType("nesting")
+    vars(module)["agent"] = agent
+    monkeypatch.setitem(sys.modules, "nesting", module)
+    said_again = call("decide", "nest", "--confirm", "--app", "nesting", code=4).stderr
+    assert "no call waits for a human: look was confirmed by Bob" in said_again

@@ -6,6 +6,7 @@ import getpass
 import shlex
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import click
@@ -207,12 +208,14 @@ def _names(waiting: Iterable[PendingCall]) -> str:
 def _decided_before(story: Story, call: str | None) -> str:
     """What was said of the last call that is meant, and by whom: somebody was faster."""
     calls = [
-        decided
+        (decided.decided_at, f": {decided.tool} was {decided.said[-1]}")
         for turn in story.every_turn
         for decided in turn.calls
-        if decided.decided_at is not None and call in {None, decided.tool, decided.call_id}
+        if decided.decided_at is not None
+        and decided.said
+        and call in {None, decided.tool, decided.call_id}
     ]
-    return f": {calls[-1].tool} was {calls[-1].said[-1]}" if calls and calls[-1].said else ""
+    return max(calls, key=itemgetter(0))[1] if calls else ""  # those inside come first
 
 
 def _decision(

@@ -10,7 +10,7 @@ from attrs import frozen
 from detent.adapters.cli.runs.printing import NARROW, Line, duration, moment, one_line, short, table
 from detent.adapters.cli.show import fault_of
 from detent.adapters.stories.entries import compact
-from detent.adapters.stories.parts import CUT_SHORT, FAILED, Call, Story, Stretch, Turn
+from detent.adapters.stories.parts import CUT_SHORT, FAILED, TIMED_OUT, Call, Story, Stretch, Turn
 from detent.adapters.stories.statuses import NOT_RUN, SETTLED, WAITS
 
 STYLES = {
@@ -23,7 +23,7 @@ STYLES = {
     "answered": "green",
 }
 FAULTY = frozenset({"failed", "of unknown outcome", "refused"})
-FAULTS = frozenset({FAILED, CUT_SHORT})
+FAULTS = frozenset({FAILED, CUT_SHORT, TIMED_OUT})
 BAR, WAIT, CUT = "━", "┄", "✗"
 PLAIN = {BAR: "=", WAIT: ".", CUT: "x"}
 """What stands for these on a terminal that cannot show them."""

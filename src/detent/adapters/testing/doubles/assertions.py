@@ -11,7 +11,7 @@ from detent.core.run.run import Run
 from detent.core.values.frozen import frozen_mapping
 from detent.ports.results import AgentResult
 
-Ran: TypeAlias = AgentResult[Any] | Run[Any]
+Ran: TypeAlias = AgentResult[Any, Any] | Run[Any]
 
 
 def calls_of(of: Ran, tool_name: str | None = None) -> Sequence[ToolCall]:

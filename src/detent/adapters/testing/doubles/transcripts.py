@@ -20,7 +20,7 @@ TEXT_MAX = 2000
 """Longer texts are cut."""
 
 
-def transcript(of: AgentResult[Any] | Run[Any] | Sequence[ChatMessage]) -> str:
+def transcript(of: AgentResult[Any, Any] | Run[Any] | Sequence[ChatMessage]) -> str:
     """What was said and done, one line for each part of a message, with who said it.
 
     Of a run it also says how far it has come, with the calls of a turn that is not over yet, and
