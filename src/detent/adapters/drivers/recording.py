@@ -261,6 +261,10 @@ class Recorder:
             is_quiet = isinstance(run.phase, Thinking)  # the model is asked, and nobody else
             listing = self._quiet if is_quiet else listing_of(self._spec, run, self._quiet)
             change = None if listing == self._listed else listing
+        if status == "waiting" and not listing.pending:
+            # RULE: a question that is to be judged anew is shown to nobody, so that nobody would
+            # ever answer it. Something is owed: whoever finds the run goes on with it
+            status = "running"
         # a new run has no claim that could be lost
         claim = self._lease.claim if self._length and self._lease is not None else None
         entries: list[Entry] = []

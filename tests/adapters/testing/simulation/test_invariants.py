@@ -72,6 +72,7 @@ from detent.machine import (
     step,
 )
 from detent.models import ChatReply, Usage
+from detent.ports.listing import Listing
 
 INVARIANTS = tuple(dict.fromkeys((*ALONE, *INVARIANTS_IN_COMPANY)))
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -263,6 +264,10 @@ BAD: dict[str, list[Happening]] = {
         Opened(2, (entry(0, "Started"),), START, START),
     ],
     "an_end_has_its_reason": [change(START, evolve(START, phase=Done(Finished("text"))))],
+    "who_waits_asks_somebody": [
+        Wrote((evolve(entry(0, "Judged"), status="waiting", listing=Listing(pending=("pay",))),)),
+        Wrote((evolve(entry(1, "Resumed"), status="waiting", listing=Listing()),)),
+    ],
     "a_run_ends_or_waits": [Rested(START, due(SPEC, START), ())],
     "what_is_answered_is_not_repeated": [
         change(acting(slot(LOOKED, Running())), acting(slot(LOOKED, SEEN))),

@@ -35,6 +35,21 @@ from detent.ports.journal import Entry
 Place: TypeAlias = tuple[Path, CallRef]
 
 
+def who_waits_asks_somebody(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """A run that is stored as waiting is listed with what it asks: nobody looks for it otherwise.
+
+    RULE: what one append writes is looked at together, as others see it.
+    """
+    asked: tuple[str, ...] = ()
+    for happening in trace:
+        if not isinstance(happening, Wrote):
+            continue
+        for entry in happening.entries:
+            asked = asked if entry.listing is None else entry.listing.pending
+        if happening.entries[-1].status == "waiting" and not asked:
+            yield f"the run waits behind {happening.entries[-1].kind}, and nobody is asked anything"
+
+
 def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """A call about which a human must be asked runs only as that human has said, and in time.
 

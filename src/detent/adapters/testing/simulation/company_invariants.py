@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from detent.adapters.testing.simulation.approval_invariants import who_waits_asks_somebody
 from detent.adapters.testing.simulation.call_invariants import settled_work_is_not_repeated
 from detent.adapters.testing.simulation.invariants import INVARIANTS
 from detent.adapters.testing.simulation.nested_runs import (
@@ -97,8 +98,10 @@ def _open(run: Run[Any]) -> Iterator[tuple[tuple[Path, CallRef, int], str]]:
                 pass
 
 
+OF_ONE_PROCESS = settled_work_is_not_repeated, who_waits_asks_somebody
+"""What is said of several otherwise, or of what one process appends at once."""
 INVARIANTS_IN_COMPANY: tuple[Invariant, ...] = (
-    *(invariant for invariant in INVARIANTS if invariant is not settled_work_is_not_repeated),
+    *(invariant for invariant in INVARIANTS if invariant not in OF_ONE_PROCESS),
     what_is_answered_is_not_repeated,
     no_outcome_is_lost,
     nobody_is_asked_what_is_known,

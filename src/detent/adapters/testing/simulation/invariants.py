@@ -12,6 +12,7 @@ from typing import Any
 
 from detent.adapters.testing.simulation.approval_invariants import (
     nothing_guarded_runs_unapproved,
+    who_waits_asks_somebody,
 )
 from detent.adapters.testing.simulation.call_invariants import (
     a_conversation_is_valid,
@@ -251,6 +252,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     each_reply_is_counted_once,
     nothing_guarded_runs_unapproved,
     a_policy_is_heeded,
+    who_waits_asks_somebody,
     limits_hold,
     what_is_spent_is_spent,
     a_conversation_is_valid,
