@@ -83,6 +83,25 @@ def test_who_is_taken_out_of_the_file_is_let_in_no_more(
     assert said == "who may sign in has changed: 2 stand there no more as they did, 1 are new"
 
 
+def test_a_token_that_nobody_has_is_logged_with_its_address(
+    people: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On the page and over HTTP; the token itself is in no log."""
+
+    async def visit() -> None:
+        async with (
+            hosted([], clerk=CALL) as host,
+            visitor(web_app(host, sign_in=TokenFile(people))) as client,
+        ):
+            assert await api(client, "w" * 20) == [401]
+            await signed_in(client, "w" * 20)
+
+    asyncio.run(visit())
+    said = [one for one in caplog.messages if one.startswith("a token that nobody has was shown")]
+    assert said == ["a token that nobody has was shown, from 127.0.0.1"] * 2
+    assert "wwww" not in caplog.text
+
+
 @pytest.mark.parametrize("broken", ["away", "a line is wrong", "empty", "no text"])
 def test_while_the_file_is_none_nobody_is_let_in(
     broken: str, people: Path, caplog: pytest.LogCaptureFixture

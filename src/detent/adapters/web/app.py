@@ -219,7 +219,7 @@ async def _sign_in_page(request: Request) -> Response:
 def _signing_in(tokens: TokenSignIn) -> Page:
     async def sign_in(request: Request) -> Response:
         token = str(request.state.form.get("token", "")).strip()
-        if tokens.begin(request.session, token) is None:
+        if tokens.begin(request, token) is None:
             if tokens.is_unknown:
                 return _refused(request, 503, NOBODY_KNOWN)
             return page(request, "sign_in.html", 403, failed=True)

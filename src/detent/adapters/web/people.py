@@ -18,7 +18,7 @@ from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from attrs import field, frozen
 from attrs.validators import min_len
@@ -103,12 +103,20 @@ class TokenSignIn(ABC):
         """Whether somebody who was let in before would be let in now, as the same one."""
         return self.person(person.credential or "") == person
 
-    def begin(self, session: dict[str, Any], token: str) -> Person | None:
+    def holder(self, request: Request, token: str) -> Person | None:
+        """Whose token a request shows; the log says where one is from that nobody has."""
+        person = self.person(token)
+        if person is None and not self.is_unknown:
+            where = "?" if request.client is None else request.client.host
+            LOGGER.warning("a token that nobody has was shown, from %s", where)
+        return person
+
+    def begin(self, request: Request, token: str) -> Person | None:
         """Sign somebody in by their token; None is nobody, and changes nothing.
 
         RULE: what was known of this session before, others may know.
         """
-        person = self.person(token)
+        person, session = self.holder(request, token), request.session
         if person is not None:
             session.clear()
             session |= {NAME: person.name, SINCE: time.time(), MARK: _mark_of(token)}

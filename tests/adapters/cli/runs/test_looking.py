@@ -672,6 +672,23 @@ def test_a_run_that_this_release_cannot_follow_hides_no_other(
     assert "order-1 is left out: " in shown.stderr
 
 
+def test_a_run_that_is_sealed_with_another_key_hides_no_other(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, as a host does, and the questions of the others are shown."""
+    store = SQLiteJournal(path)
+    store.delete("order-1")
+    begin(EncryptedJournal(store, lambda data: data[1:] + data[:1], bytes), "other", said(PAY))
+    sealed = EncryptedJournal(store, lambda data: data[::-1], lambda data: data[::-1])
+    begin(sealed, "own", said(PAY))
+    monkeypatch.setitem(sys.modules, "sealing", module := types.ModuleType("sealing"))
+    vars(module)["agent"] = clerk(sealed)
+
+    shown = call("pending", "--store", "app:sealing", "--app", "sealing")
+    assert "own  pay" in shown.stdout
+    assert "other is left out: the journal of run 'other' cannot be unsealed" in shown.stderr
+
+
 def test_no_document_has_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes secrets out of results is not shown itself."""
     monkeypatch.setenv("DETENT_STORE", str(tmp_path / "runs.db"))

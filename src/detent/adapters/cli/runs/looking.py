@@ -50,7 +50,7 @@ from detent.adapters.system.program import program
 from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
 from detent.ports.approvers import wanted_by
-from detent.ports.journal import Journal
+from detent.ports.journal import Journal, JournalDamagedError
 from detent.ports.listing import STATUSES, RunQuery, StoredRun
 from detent.ports.pending import OutdatedQuestionError, PendingCall, describe_outdated
 
@@ -168,7 +168,7 @@ def pending(
             found += _waiting(store, each, app)
         except OutdatedQuestionError as error:
             outdated.append(error)
-        except StoredDataError as error:
+        except (StoredDataError, JournalDamagedError) as error:
             if run_id is not None:
                 raise
             say(f"{each} is left out: {error}")

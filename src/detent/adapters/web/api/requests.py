@@ -103,7 +103,8 @@ async def person_of(request: Request, sign_in: SignIn | None) -> Person:
         if sign_in.is_unknown:
             raise ApiError(503, "nobody_known", NOBODY_KNOWN)
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        person = sign_in.person(token.strip()) if scheme.lower() == "bearer" else None
+        is_token = scheme.lower() == "bearer"
+        person = sign_in.holder(request, token.strip()) if is_token else None
         text = "say who you are: Authorization: Bearer, and your token"
     else:
         person, text = await sign_in(request), "you are not signed in"
