@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from attrs import evolve
 
 from detent.core.machine.due import due
-from detent.core.run.effects import AskHuman, WaitUntil
+from detent.core.run.effects import WaitUntil
 from detent.core.run.run import AwaitingDecision, BackingOff, Delegated, Pausing, Run
 from detent.core.run.spec import AgentSpec
 from detent.ports.listing import Listing
@@ -24,8 +25,23 @@ def listing_of(spec: AgentSpec[Any], run: Run[Any], quiet: Listing) -> Listing:
     # RULE: no process takes a run up for the end of its time, or of a tool's: whoever does gives it
     # all of its time again, and would be the next to go for that reason.
     times = [one.at for one in owed if isinstance(one, WaitUntil) and one.reason not in SILENT]
-    asked = tuple(one.tool.name for one in owed if isinstance(one, AskHuman))
-    return evolve(quiet, wake_at=min(times, default=None), pending=asked)
+    return evolve(quiet, wake_at=min(times, default=None), pending=tuple(_asked(spec, run)))
+
+
+def _asked(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[str]:
+    """The tools of the calls about which a human is asked, also by rules that are not here.
+
+    RULE: a question that is of another release's tool is listed. Who looks finds that it fits no
+    more, and has it put anew; what no list has, nobody reads. One that its own process was to judge
+    anew is not: whoever goes on with the run asks.
+    """
+    for slot in run.slots:
+        status = slot.status
+        if isinstance(status, AwaitingDecision):
+            if not (status.is_stale and slot.call.tool_name in spec.guards):
+                yield slot.call.tool_name
+        elif isinstance(status, Delegated):
+            yield from _asked(spec.agents[status.tool_name], status.run)
 
 
 def _waits(run: Run[Any]) -> bool:
