@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Sequence
 from threading import Thread
@@ -10,9 +11,12 @@ from typing import Any
 import pytest
 
 from detent import Agent, AlwaysAskPolicy, MemoryJournal, ScriptedChatGenerator, ToolCall, tool
+from detent.adapters.agent.decisions import pause
+from detent.adapters.drivers.company.turns import Turns, having_turn
 from detent.adapters.drivers.loading import loaded
+from detent.adapters.drivers.steps import Steps, Wait, in_event_loop
 from detent.core.run.events import MessageReceived
-from detent.journals import Checkpoint, Entry
+from detent.journals import Checkpoint, Entry, JournalConflictError, RunNotFoundError
 
 RUNS = ("a", "b")
 
@@ -76,6 +80,56 @@ def test_a_journal_may_speak_to_runs_itself(then: str) -> None:
     assert in_time(lambda: agent.send("a", "hello"))
     assert said_to(agent, "a") == ["hello", "noted"][: 2 if then == "a" else 1]
     assert said_to(agent, then)[-1] == "noted"
+
+
+def test_what_is_said_after_a_turn_waits_for_its_own() -> None:
+    """Only who has a turn waits for no other one."""
+    turns = Turns()
+    taken = [having_turn(turns.wait("a").call), turns.wait("a").call()]
+
+    assert [getattr(release, "__self__", None) is not None for release in taken] == [False, True]
+
+
+def test_in_an_event_loop_the_pause_before_the_next_try_is_awaited() -> None:
+    """A thread that slept would be one less for all stores."""
+    begin = pause(0.0).begin
+
+    assert begin is not None
+    assert asyncio.run(in_event_loop(iter_of(pause(0.0)))) is None
+
+
+def iter_of(wait: Wait) -> Steps[object]:
+    """One step."""
+    return (yield wait)
+
+
+def test_a_run_that_was_begun_anew_between_two_tries_hears_nothing() -> None:
+    """It was said to the one that has been deleted meanwhile."""
+    journal = Deleting()
+    agent = waiting(journal)
+    journal.then = lambda: waiting(journal)
+
+    with pytest.raises(RunNotFoundError, match="nor has any other run"):
+        agent.send("a", "hello")
+    assert said_to(agent, "a") == []
+
+
+class Deleting(MemoryJournal):
+    """Is told to delete the runs right when one is to hear something, and has others then."""
+
+    then: Callable[[], object] | None = None
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        if entries[0].kind == MessageReceived.__name__ and self.then is not None:
+            then, self.then = self.then, None
+            for run in RUNS:
+                self.delete(run)
+            then()
+            raise JournalConflictError(run_id, entries[0].position, entries[0].position + 1)
+        super().append(run_id, entries, checkpoint)
 
 
 def test_two_that_speak_to_each_others_run_do_not_wait_for_one_another() -> None:

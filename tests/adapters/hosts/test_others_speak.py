@@ -78,7 +78,8 @@ def test_who_waits_for_a_turn_holds_no_thread() -> None:
         may_end.wait(20)
 
     async def visit() -> None:
-        async with host_of(BusyJournal(hold)) as host:
+        journal = BusyJournal(hold)
+        async with host_of(journal) as host:
             await waiting(host)
             more = ChatMessage.from_user("more")
             many = [asyncio.create_task(host.send("a", more)) for _ in range(MANY)]
@@ -87,9 +88,13 @@ def test_who_waits_for_a_turn_holds_no_thread() -> None:
                     await asyncio.sleep(0)
                 assert await asyncio.wait_for(host.send("b", more), 5) == Accepted("b")
                 assert not any(task.done() for task in many)
+                many[0].cancel()  # it is so at once, and what it says is just being written
+                with pytest.raises(asyncio.CancelledError):
+                    await asyncio.wait_for(many.pop(0), 5)
             finally:
                 may_end.set()
-            assert await asyncio.gather(*many) == [Accepted("a")] * MANY
+            assert await asyncio.gather(*many) == [Accepted("a")] * (MANY - 1)
+            assert sum(one.kind == HEARD for one in journal.read("a")) == MANY
 
     asyncio.run(visit())
 
