@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -33,6 +32,8 @@ Change: TypeAlias = "Callable[[Run[Any]], tuple[Run[Any], Sequence[Event]]]"
 
 def pause(seconds: float) -> Wait:
     """The wait before the next try."""
+    import asyncio
+
     from detent.adapters.drivers.steps import Wait
 
     return Wait(partial(sleep, seconds), partial(asyncio.sleep, seconds))
