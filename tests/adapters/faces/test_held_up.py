@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from a2a.types import CancelTaskRequest, TaskState
+from attrs import evolve
 from mcp import Client
 
-from detent import MemoryJournal
+from detent import ChatMessage, MemoryJournal
 from detent.adapters.faces.agui_app import HELD_UP, agui_app
 from detent.hosts import Accepted, LocalHost
 from detent.mcp import mcp_server
@@ -51,6 +52,28 @@ def test_over_ag_ui_an_answer_ends_with_what_must_be_done() -> None:
 
     *_, last = asyncio.run(visit())
     assert (last.type.value, last.code, last.message) == ("RUN_ERROR", HELD_UP, REMARK)
+
+
+def test_over_ag_ui_it_is_said_as_well_which_answers_do_not_count() -> None:
+    """One answer is kept, another one is none: the client is told of both."""
+
+    async def visit() -> Any:
+        two = ChatMessage.from_assistant(tool_calls=[PAY, evolve(PAY, id="c2")])
+        agents = {"clerk": clerk([], two, "Done.")}
+        async with (
+            HeldUpHost(agents, MemoryJournal(), look_s=0.02) as host,
+            peer(agui_app(host, sign_in=PEOPLE)) as client,
+        ):
+            events = await agui.ask(client, "r1", "Pay.")
+            first, second = events[-1].outcome.interrupts
+            good = agui.resolved(first.id, approved=True)
+            bad = agui.resolved(second.id, approved=True, remember="ever")
+            return await agui.ask(client, "r2", resume=[good, bad])
+
+    *_, last = asyncio.run(visit())
+    assert (last.type.value, last.code) == ("RUN_ERROR", HELD_UP)
+    assert last.message.startswith(f"{REMARK} ")
+    assert "This answer did not count: remember is none of" in last.message
 
 
 def test_over_a2a_a_task_says_what_must_be_done() -> None:

@@ -19,6 +19,7 @@ from detent import (
     tool,
 )
 from detent.adapters.agent import decisions
+from detent.adapters.drivers.steps import Wait
 from detent.hosts import Accepted, HostRefusal, LocalHost
 from detent.journals import Checkpoint, Entry, JournalConflictError
 
@@ -87,7 +88,12 @@ def test_many_who_speak_to_a_run_at_once_are_heard_one_after_the_other() -> None
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long was waited at most between tries, and nobody does."""
     found = list[float]()
-    monkeypatch.setattr(decisions, "sleep", found.append)
+
+    def pause(seconds: float) -> Wait:
+        found.append(seconds)
+        return Wait(lambda: None)
+
+    monkeypatch.setattr(decisions, "pause", pause)
     return found
 
 

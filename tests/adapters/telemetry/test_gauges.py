@@ -263,5 +263,31 @@ def test_a_store_that_takes_long_tells_what_it_told_last_and_when(
     assert questions.now() == WaitingQuestions(2, 5.0)  # which nobody has waited for
     clock.more_s = looks.QUESTIONS_MAX_S + 60.0
     assert questions.now() is None
+    clock.more_s = -looks.QUESTIONS_MAX_S - 60.0  # set back
+    assert questions.now() is None
     answers.set()
     assert ended()
+
+
+def test_what_a_store_told_before_it_was_away_is_told_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also not once it takes long again: in between it has said that it cannot be read."""
+    monkeypatch.setattr(looks, "QUESTIONS_S", 0.05)
+    answers = Event()
+    answers.set()
+    is_away = [False]
+
+    def look() -> WaitingQuestions:
+        answers.wait()
+        if is_away[0]:
+            raise JournalUnavailableError("away")
+        return WaitingQuestions(1, 5.0)
+
+    questions = looks.QuestionLooks(look, LaterClock())
+    assert questions.now() == WaitingQuestions(1, 5.0)
+    is_away[0] = True
+    assert questions.now() is None
+    answers.clear()
+    assert questions.now() is None
+    answers.set()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from time import sleep
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
     from detent.adapters.drivers.loading import Loaded
+    from detent.adapters.drivers.steps import Steps, Wait
     from detent.core.chat.messages import ChatMessage
     from detent.core.control.decisions import ToolExecutionDecision
     from detent.core.run.approval import Grant
@@ -26,6 +28,15 @@ PAUSE_S, PAUSE_MAX_S = 0.005, 0.5
 RULE: by chance. Those who have all lost to one another would lose again at once."""
 
 Change: TypeAlias = "Callable[[Run[Any]], tuple[Run[Any], Sequence[Event]]]"
+
+
+def pause(seconds: float) -> Wait:
+    """The wait before the next try."""
+    import asyncio
+
+    from detent.adapters.drivers.steps import Wait
+
+    return Wait(partial(sleep, seconds), partial(asyncio.sleep, seconds))
 
 
 class RunDecisions:
@@ -186,26 +197,46 @@ class RunDecisions:
         return spec, assembly.known_runs.loaded(journal, spec, run_id).run
 
     def _write(self, run_id: str, change: Change) -> Run[Any]:
-        return self._written(run_id, change)[0]
+        from detent.adapters.drivers.steps import at_once
 
-    def _written(self, run_id: str, change: Change) -> tuple[Run[Any], int]:
-        """Read, change and append, again where somebody was faster; and where that is written."""
+        return at_once(self._write_steps(run_id, change))[0]
+
+    def _write_steps(self, run_id: str, change: Change) -> Steps[tuple[Run[Any], int]]:
+        """Read, change and append, again where somebody was faster; and where that is written.
+
+        RULE: in an event loop nobody who waits for others holds a thread. A host has few of them
+        for all its runs, which would stand still with this one.
+        """
+        from detent.adapters.drivers.company.turns import having_turn
+        from detent.adapters.drivers.steps import Wait
         from detent.ports.journal import JournalConflictError
 
         assembly = self._assembly
         spec, journal, known = assembly.current_spec, assembly.required_journal, assembly.known_runs
-        load, nonce = known.loaded, None
+        nonce, is_anew = "", False
+
+        def once() -> tuple[Run[Any], int]:
+            nonlocal nonce, is_anew
+            load, was_anew = known.loaded_anew if is_anew else known.loaded, is_anew
+            at = load(journal, spec, run_id)
+            # the next time somebody was faster, or the store has another past
+            nonce, is_anew = nonce or at.run.nonce, True
+            return self._appended(at, change, nonce, is_anew=was_anew)
+
         for count in range(TRIES):
-            with known.turn(run_id):
-                at = load(journal, spec, run_id)
-                nonce = at.run.nonce if nonce is None else nonce
-                try:
-                    return self._appended(at, change, nonce, is_anew=load != known.loaded)
-                except JournalConflictError:
-                    if count + 1 == TRIES:
-                        raise
-            load = known.loaded_anew  # somebody was faster, or the store has another past
-            sleep(assembly.chance.number() * min(PAUSE_S * 2**count, PAUSE_MAX_S))
+            if count:
+                limit_s = min(PAUSE_S * 2 ** (count - 1), PAUSE_MAX_S)
+                yield pause(assembly.chance.number() * limit_s)
+            end_turn: Callable[[], object] = yield known.turns.wait(run_id)
+            try:
+                written: tuple[Run[Any], int] = yield Wait(partial(having_turn, once))
+            except JournalConflictError:
+                if count + 1 == TRIES:
+                    raise
+            else:
+                return written
+            finally:
+                end_turn()
         raise AssertionError("the last try has returned or raised")
 
     def _appended(

@@ -135,7 +135,8 @@ class _Face:
             answers = map(_entry, client_request.input.resume)
             answered = await thread.decide(await thread.waiting(), answers)
             if answered.remarks:  # the run goes on for nobody until that is done
-                return _failed(client_request, HELD_UP, " ".join(answered.remarks))
+                texts = [*answered.remarks, *dict.fromkeys(answered.notes.values())]
+                return _failed(client_request, HELD_UP, " ".join(texts))
             return self._events_of(client_request, await _last(thread), None, answered.notes)
         if text is None:
             return self._events_of(client_request, await _last(thread), None)

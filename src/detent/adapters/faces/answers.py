@@ -19,7 +19,7 @@ from detent.ports.pending import PendingCall
 
 
 @frozen
-class Answered:
+class AnswersReport:
     """What has come of a client's answers.
 
     Attributes:
@@ -41,7 +41,7 @@ async def decide(
     answers: Iterable[tuple[str, Mapping[str, Any]]],
     by: str | None,
     credential: str | None = None,
-) -> Answered:
+) -> AnswersReport:
     """Tell the host each answer to what still waits.
 
     One about anything else was given elsewhere before, or is made up: it does nothing.
@@ -62,7 +62,7 @@ async def decide(
                 remarks[answer.text] = None
         if decision:
             notes[digest] = f"This answer did not count: {decision}"
-    return Answered(notes, tuple(remarks))
+    return AnswersReport(notes, tuple(remarks))
 
 
 def decision_in(

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from detent.adapters.faces.answers import Answered, decide
+from detent.adapters.faces.answers import AnswersReport, decide
 from detent.adapters.web.people import Person
 from detent.core.chat.messages import ChatMessage
 from detent.core.run.events import CancelRequested
@@ -66,7 +66,7 @@ class Thread:
 
     async def decide(
         self, waiting: Iterable[PendingCall], answers: Iterable[tuple[str, Mapping[str, Any]]]
-    ) -> Answered:
+    ) -> AnswersReport:
         """Tell the host what the person answers."""
         by = self.person
         return await decide(self.host, waiting, answers, by.name, by.credential)

@@ -160,7 +160,7 @@ class QuestionLooks:
     def _last(self) -> WaitingQuestions | None:
         """What the last look has found, unless it has failed, or was long ago."""
         known, now = self._known, self._clock.now()
-        if known is None or known.at is None or now - known.at > QUESTIONS_MAX_S:
+        if known is None or known.at is None or abs(now - known.at) > QUESTIONS_MAX_S:
             return None
         return known
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 from attrs import evolve, frozen
 
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.continuation import people
 from detent.adapters.agent.decisions import RunDecisions
+from detent.adapters.drivers.steps import Steps, Wait, at_once, in_event_loop
 from detent.core.control.decisions import (
     ToolExecutionDecision,
     apply_decisions,
@@ -34,7 +36,6 @@ from detent.ports.journal import RunNotFoundError
 
 Spoken: TypeAlias = ToolExecutionDecision | CancelRequested | Revoke | TryAgain | MessageReceived
 """What is said to a run itself."""
-T = TypeVar("T")
 
 
 class _RefusedError(Exception):
@@ -59,7 +60,7 @@ class Written:
 
 @frozen
 class People(RunDecisions):
-    """Writes what people say to the runs of one agent; blocking.
+    """Writes what people say to the runs of one agent.
 
     `require_own` raises AgentChangedError for a run that is not of this agent.
     """
@@ -68,7 +69,7 @@ class People(RunDecisions):
     _require_own: Callable[[str], object] = each_is_own
 
     def say(self, run_id: str, said: Spoken) -> Event | HostRefusal:
-        """The event that it is, which is written down; or why it does not count.
+        """The event that it is, which is written down; or why it does not count. It blocks.
 
         Raises:
             JournalError: the store cannot be read or written to.
@@ -78,42 +79,57 @@ class People(RunDecisions):
 
     def write(self, run_id: str, said: Spoken) -> Written | HostRefusal:
         """The same, and where it is written."""
+        return at_once(self._say_steps(run_id, said))
+
+    async def write_async(self, run_id: str, said: Spoken) -> Written | HostRefusal:
+        """As `write`, in an event loop.
+
+        RULE: whoever is cancelled is so at once, and nothing else is: what is just being written
+        is there a moment later, and those whose turn it is next have theirs.
+        """
+        return await asyncio.shield(in_event_loop(self._say_steps(run_id, said)))
+
+    def _say_steps(self, run_id: str, said: Spoken) -> Steps[Written | HostRefusal]:
         events: list[Event] = []
 
-        def write() -> Written:
+        def who_speaks() -> Sequence[Principal | None]:
             self._require_own(run_id)
-            who = self._who(run_id, said)
+            return self._who(run_id, said)
+
+        if (refusal := _undigested(said)) is not None:
+            return refusal
+        try:
+            who: Sequence[Principal | None] = yield Wait(who_speaks)
 
             def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
                 after, events[:] = self._heard(run, said, who)
                 return after, events
 
-            _, position = self._written(run_id, change)
-            return Written(events[0], position)
-
-        refusal = _undigested(said)
-        return _unless_refused(write) if refusal is None else refusal
+            _, position = yield from self._write_steps(run_id, change)
+        except REFUSALS as error:
+            return _refusal_of(error)
+        return Written(events[0], position)
 
     def weigh(
         self, run_id: str, said: Spoken, behind: Sequence[Event] = ()
     ) -> list[Event] | HostRefusal:
         """The events that it would be now, of which nothing is written; or why it does not count.
 
-        It comes behind what is about to be written by others.
+        It comes behind what is about to be written by others. It blocks.
 
         Raises:
             JournalError: the store cannot be read.
         """
-
-        def weigh() -> list[Event]:
+        if (refusal := _undigested(said)) is not None:
+            return refusal
+        try:
             self._require_own(run_id)
             who = self._who(run_id, said)
             spec, run = self._load(run_id)
             run = reduce(partial(step, spec), behind, run)
             return self._heard(run, said, who)[1]
-
-        refusal = _undigested(said)
-        return _unless_refused(weigh) if refusal is None else refusal
+        except REFUSALS as error:
+            return _refusal_of(error)
 
     def _who(self, run_id: str, said: Spoken) -> Sequence[Principal | None]:
         if not isinstance(said, ToolExecutionDecision):
@@ -149,20 +165,29 @@ class People(RunDecisions):
         return after, [event]
 
 
-def _unless_refused(say: Callable[[], T]) -> T | HostRefusal:
-    try:
-        return say()
-    except _RefusedError as error:
-        return error.refusal
-    except DecisionRefusedError as error:
-        why = error.refusal
-        return HostRefusal(why.why, why.text, why.faults)
-    except RunNotFoundError as error:
-        return HostRefusal("unknown_run", str(error))
-    except StoredDataError as error:
-        return HostRefusal("unreadable", str(error))
-    except (UnstorableError, ValueError) as error:
-        return HostRefusal("invalid", str(error))
+REFUSALS = (
+    _RefusedError,
+    DecisionRefusedError,
+    RunNotFoundError,
+    StoredDataError,
+    UnstorableError,
+    ValueError,
+)
+"""What is raised where something that is said does not count."""
+
+
+def _refusal_of(error: Exception) -> HostRefusal:
+    match error:
+        case _RefusedError(refusal=refusal):
+            return refusal
+        case DecisionRefusedError(refusal=why):
+            return HostRefusal(why.why, why.text, why.faults)
+        case RunNotFoundError():
+            return HostRefusal("unknown_run", str(error))
+        case StoredDataError():
+            return HostRefusal("unreadable", str(error))
+        case _:
+            return HostRefusal("invalid", str(error))
 
 
 def _undigested(said: Spoken) -> HostRefusal | None:

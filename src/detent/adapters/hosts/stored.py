@@ -297,10 +297,10 @@ class StoredHost(ABC):
 
     async def _say(self, run: StoredRun, said: Spoken, people: People) -> Accepted | HostRefusal:
         """Write to the journal what is said to a run, and have it go on."""
-        event = await asked(partial(people.say, run.run_id, said))
-        if isinstance(event, HostRefusal):
-            return event
-        if not self._drives.hear(run.run_id, event):
+        written = await people.write_async(run.run_id, said)
+        if isinstance(written, HostRefusal):
+            return written
+        if not self._drives.hear(run.run_id, written.event):
             # RULE: it is written, and is not said twice. A look finds it once the store is back
             with suppress(JournalUnavailableError):
                 now = await self._reading.listed(run.run_id)

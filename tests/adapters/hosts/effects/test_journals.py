@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from detent import Agent, MemoryJournal, ScriptedChatGenerator
-from detent.adapters.hosts.effects.contract import OtherJournalError
+from detent import Agent, ChatMessage, MemoryJournal, ScriptedChatGenerator
+from detent.adapters.hosts.effects.contract import WHOSE, OtherJournalError
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.pages import wanted_run, whole
+from detent.core.storage.journal import event_to_json
+from detent.machine import MessageReceived
 from tests.adapters.hosts.effects.played import Stage
+from tests.adapters.hosts.effects.test_inside import asker
 
 
 def stage_of(*lines: str) -> Stage:
@@ -58,6 +61,27 @@ def test_what_is_on_its_way_is_waited_for() -> None:
         _, job = await job_of(stage)
         assert "later" in await stage.engine.outside.perform(job | {"length": 9})
         assert stage.engine.outside.faults.texts() == {}
+
+    asyncio.run(main())
+
+
+def test_nothing_is_written_behind_another_driver() -> None:
+    """Also not what would count there: it was heard by a run that goes on otherwise."""
+
+    async def main() -> None:
+        stage = Stage(asker(), MemoryJournal())
+        given = await stage.given()
+        agent = stage.agent.evolve(journal=stage.journal, name="it")
+        agent.resume("r", raise_at_break_point=False)
+        there = list(stage.journal.read("r"))
+        heard = MessageReceived(ChatMessage.from_user("more"))
+        whose = {what: given[what] for what in WHOSE}
+        events = [event_to_json(stage.parts["it"].spec, heard)]
+        job = {"at": 1.0, "length": 1, "events": events, "effect": None, "look": False}
+        came = await stage.engine.outside.perform(whose | job)
+        assert came["missed"]["at"] == 1
+        assert len(came["missed"]["events"]) == len(there) - 1 > 0
+        assert list(stage.journal.read("r")) == there
 
     asyncio.run(main())
 

@@ -13,7 +13,7 @@ from detent.ports.listing import ENDED
 
 
 @define
-class _Changed:
+class _Change:
     """In which way, and how long the run was when it was first looked at."""
 
     text: str
@@ -32,12 +32,12 @@ class ChangedRuns:
     """
 
     are_held: bool = False
-    _runs: dict[str, _Changed] = field(init=False, factory=dict)
+    _runs: dict[str, _Change] = field(init=False, factory=dict)
     _left: Iterator[str] | None = field(init=False, default=None)
 
     def note(self, run_id: str, text: str) -> None:
         """A run stands still here; `text` says why."""
-        self._runs[run_id] = _Changed(text)
+        self._runs[run_id] = _Change(text)
 
     def drop(self, run_id: str) -> None:
         """It does no longer."""

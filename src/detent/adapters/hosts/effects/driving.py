@@ -202,7 +202,7 @@ class EffectsDriving:
                     return refusal
         except AgentChangedError as error:
             return HostRefusal("unreadable", str(error))
-        written = await asked(partial(people.write, run.run_id, said))
+        written = await people.write_async(run.run_id, said)
         if isinstance(written, HostRefusal):
             return written
         if lost is not None:  # the journal alone has heard it, and may have ended the run by it

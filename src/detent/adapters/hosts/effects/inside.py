@@ -17,10 +17,10 @@ from typing import Any
 from attrs import define, evolve, field
 
 from detent.adapters.drivers.session import Session
+from detent.adapters.hosts.effects.backlog import Backlog, Happened
 from detent.adapters.hosts.effects.contract import WHOSE, require_rules
 from detent.adapters.hosts.effects.history import EngineClock, Future, History, Json
 from detent.adapters.hosts.effects.stored import report_from_json
-from detent.adapters.hosts.effects.unwritten import Happened, Unwritten
 from detent.adapters.hosts.effects.versions import (
     NO_VERSIONS,
     Versions,
@@ -84,7 +84,7 @@ class Inside:
     _own: AgentSpec[Any] = field(init=False)
     _versions: Versions = field(init=False)
     _session: Session[Any] = field(init=False)
-    _unwritten: Unwritten = field(init=False)
+    _backlog: Backlog = field(init=False)
     _sent: int = field(init=False)
     _flights: dict[str, _Flight] = field(init=False, factory=dict)
     _mail: Future | None = field(init=False, default=None)
@@ -97,7 +97,7 @@ class Inside:
         self._own, self._versions = self.spec, opening["versions"]
         self.spec = with_versions(self._own, self._versions)
         run = run_from_json(self.spec, opening["run"])
-        self._unwritten = Unwritten(run, opening["length"])
+        self._backlog = Backlog(run, opening["length"])
         self._sent = opening["length"]
         self._lost = dict(opening.get("lost", {}))
         self._session = self._new_session(run)
@@ -111,7 +111,7 @@ class Inside:
     @property
     def length(self) -> int:
         """How many entries it has, or will have once all is written."""
-        return self._unwritten.end
+        return self._backlog.end
 
     def _new_session(self, run: Run[Any]) -> Session[Any]:
         return Session(self.spec, run, clock=EngineClock(self.engine), record=self._keep)
@@ -122,7 +122,7 @@ class Inside:
     def _keep(self, changes: Sequence[tuple[Event, Run[Any]]]) -> None:
         for event, after in changes:
             happening = Happened(event, event_to_json(self.spec, event), after)
-            self._unwritten.happened.append(happening)
+            self._backlog.happened.append(happening)
 
     async def follow(self) -> Json | None:
         """Follow the run. None says that it has ended; else that is what another history is given.
@@ -131,7 +131,7 @@ class Inside:
         """
         while True:
             if not self._is_at_work and self.engine.is_long() and self.run.outcome is None:
-                if not self._unwritten.happened and RECORD not in self._flights:
+                if not self._backlog.happened and RECORD not in self._flights:
                     self._leave_all()
                     return self._handed_on()
                 self._record()
@@ -155,7 +155,7 @@ class Inside:
         self._leave_mail()
 
     def _handed_on(self) -> Json:
-        run = run_to_json(self.spec, self._unwritten.base)
+        run = run_to_json(self.spec, self._backlog.base)
         behind = {"run": run, "length": self.length, "events": [], "lost": self._lost}
         return self.opening | behind | {"versions": self._versions}
 
@@ -180,7 +180,7 @@ class Inside:
             for name, flight in held.items():
                 self._flights[name] = self._flight(flight.effect, tries=flight.tries)
             self._sent = self.length
-        is_behind = self._sent < self.length or (self._unwritten.happened and not self._flights)
+        is_behind = self._sent < self.length or (self._backlog.happened and not self._flights)
         if self._looks or is_behind or is_held:
             self._record()
 
@@ -202,7 +202,7 @@ class Inside:
         """
         if any(flight.is_in_vain for flight in held):
             return False
-        size, room = self._unwritten.size, self.engine.room
+        size, room = self._backlog.size, self.engine.room
         if room is None or not size:
             return True
         return len(held) * size <= room and RECORD not in self._flights
@@ -219,8 +219,8 @@ class Inside:
         One that only writes carries what fits.
         """
         name = RECORD if effect is None else effect.key.to_text()
-        since = self._unwritten.length
-        carried = self._unwritten.fitting(self.engine.room if effect is None else None)
+        since = self._backlog.length
+        carried = self._backlog.fitting(self.engine.room if effect is None else None)
         job: Json = {
             **{what: self.opening[what] for what in WHOSE},
             "at": self.engine.now(),
@@ -257,7 +257,7 @@ class Inside:
             now, number = self.engine.now(), self.engine.number()
             self._session.land(effect, ClockTicked(max(now, effect.at), number))
         elif flight.is_pause:  # what it carried is perhaps not written
-            self._sent = self._unwritten.length
+            self._sent = self._backlog.length
             if effect is None:
                 del self._flights[name]
                 self._record(flight.tries)
@@ -271,23 +271,23 @@ class Inside:
         self._follow_by(versions_in(outcome, flight.effect))
         effect = flight.effect  # as it is owed by these
         if name not in self._flights:  # it is owed no longer
-            self._unwritten.written(flight.until if "report" in outcome else 0)
+            self._backlog.written(flight.until if "report" in outcome else 0)
         elif "missed" in outcome:
             del self._flights[name]
             self._let_begin(effect)
-            self._sent = self._unwritten.length
+            self._sent = self._backlog.length
             self._rebase(**outcome["missed"])
             if effect is not None and effect.key in self._session.under_way:
                 held = _Flight(effect, None, 0, tries=flight.tries)
                 self._flights.setdefault(name, held)  # where it was our own that was there
         elif "later" in outcome:
             flight.is_in_vain = not outcome.get("written", False)
-            self._unwritten.written(0 if flight.is_in_vain else flight.until)
+            self._backlog.written(0 if flight.is_in_vain else flight.until)
             self._pause(name, flight)
         elif "lost" in outcome:
             assert isinstance(effect, RunTool)  # noqa: S101 - all else is repeated
             del self._flights[name]
-            self._sent = self._unwritten.length  # perhaps it has written nothing
+            self._sent = self._backlog.length  # perhaps it has written nothing
             lost = ToolLost(effect.ref, effect.attempt, outcome["lost"], self.engine.now())
             self._session.land(effect, lost)
             self._lost[name] = flight.at
@@ -296,7 +296,7 @@ class Inside:
         else:
             del self._flights[name]
             self._let_begin(effect)
-            self._unwritten.written(flight.until)
+            self._backlog.written(flight.until)
             if effect is not None and "report" in outcome:
                 self._session.land(effect, report_from_json(self.spec, effect, outcome["report"]))
             self._session.feed(*self._events(outcome.get("instead", ())))
@@ -368,7 +368,7 @@ class Inside:
 
     def _rebase(self, at: int, events: Sequence[Json]) -> None:
         """People have written to the journal: what is not written there comes behind that."""
-        still = self._unwritten.rebase(self.spec, at, events)
-        self._sent = self._unwritten.length
+        still = self._backlog.rebase(self.spec, at, events)
+        self._sent = self._backlog.length
         if still is not None:
-            self._begin_anew(self._unwritten.base, *still)
+            self._begin_anew(self._backlog.base, *still)

@@ -20,11 +20,11 @@ from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.effects.backlog import still_counted, without
 from detent.adapters.hosts.effects.contract import require_here, require_same
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.outcomes import LATER, entry_to_json
 from detent.adapters.hosts.effects.parts import EffectParts
-from detent.adapters.hosts.effects.unwritten import still_counted, without
 from detent.adapters.hosts.reading import asked
 from detent.core.control.rebase import is_from_others
 from detent.core.run.run import Run

@@ -72,9 +72,12 @@ class Serving:
 
         Raises:
             OSError: it cannot, as another program listens there.
+            Exception: what has ended it before that.
         """
+        listening = self._server.listening
+        await asyncio.wait({listening, self._task}, return_when=asyncio.FIRST_COMPLETED)
         try:
-            await self._server.listening
+            await (listening if listening.done() else self._task)
         except OSError as error:
             why = os.strerror(error.errno or 0)
             said = f"a worker of Restate cannot listen at {self._listen}: {why}"
@@ -89,7 +92,7 @@ class Serving:
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.listening = asyncio.get_running_loop().create_future()
+        self.listening: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Listen. RULE: where it cannot, it ends; uvicorn would end the whole program."""

@@ -34,7 +34,7 @@ class Happened:
 
 
 @define(eq=False)
-class Unwritten:
+class Backlog:
     """What comes behind the journal, as far as that is known.
 
     Attributes:

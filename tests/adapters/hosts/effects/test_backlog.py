@@ -14,9 +14,9 @@ from detent import (
     ScriptedChatGenerator,
     ToolCall,
 )
+from detent.adapters.hosts.effects.backlog import Backlog, Happened
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.inside import Inside
-from detent.adapters.hosts.effects.unwritten import Happened, Unwritten
 from detent.adapters.hosts.people import People
 from detent.core.storage.journal import event_to_json
 from detent.journals import Runs
@@ -92,13 +92,13 @@ def test_what_counts_no_longer_may_be_written_all_the_same() -> None:
         replied, cancelled = (
             event_to_json(spec, event) for event in (reply, CancelRequested("enough"))
         )
-        unwritten = Unwritten(inside.run, 1)
+        backlog = Backlog(inside.run, 1)
         after = step(spec, inside.run, reply)
-        unwritten.happened.append(Happened(reply, replied, after))
-        assert unwritten.rebase(spec, 1, [cancelled]) == []
-        assert unwritten.rebase(spec, 2, [replied]) == []
-        assert (unwritten.length, unwritten.base.outcome) == (3, Cancelled("enough"))
+        backlog.happened.append(Happened(reply, replied, after))
+        assert backlog.rebase(spec, 1, [cancelled]) == []
+        assert backlog.rebase(spec, 2, [replied]) == []
+        assert (backlog.length, backlog.base.outcome) == (3, Cancelled("enough"))
         with pytest.raises(JournalDamagedError, match="another driver"):
-            unwritten.rebase(spec, 3, [event_to_json(spec, ToolStarted(CallRef(1, 0), 1))])
+            backlog.rebase(spec, 3, [event_to_json(spec, ToolStarted(CallRef(1, 0), 1))])
 
     asyncio.run(main())
