@@ -261,13 +261,24 @@ def test_what_no_rules_have_asked_about_in_a_copy_is_not_put_anew() -> None:
     assert (status.ask.answers.respond, status.change) == (False, None)
 
 
-def test_a_question_of_a_fork_has_a_time_of_its_own() -> None:
+@pytest.mark.parametrize("taken_over", [without_clearances, without_approvals])
+def test_a_question_of_a_copy_has_a_time_of_its_own(taken_over: Any) -> None:
     """Else one of a run that nobody has answered in time would be answered with no at once."""
     spec = saying(evolve(ASKED, expires_s=100))
     run = waiting(spec, FIVE, at=0.0)
-    copy = without_clearances(spec, rebind(run, "fork", "n"))
+    copy = taken_over(spec, rebind(run, "fork", "n"))
     copy = judged(spec, step(spec, copy, Resumed("p2", 500.0)), 500.0)
 
     status = copy.slots[0].status
     assert isinstance(status, AwaitingDecision)
     assert (status.expires_at, status.is_stale, status.change) == (600.0, False, None)
+
+
+def test_so_has_one_that_no_policy_guards_any_more() -> None:
+    """It waits until it is answered."""
+    spec = saying(evolve(ASKED, expires_s=100))
+    run = rebind(waiting(spec, FIVE, at=0.0), "fork", "n")
+    later = evolve(spec, policies=FrozenDict())
+    copy = step(later, without_clearances(later, run), Resumed("p2", 500.0))
+
+    assert getattr(copy.slots[0].status, "expires_at", 0.0) is None
