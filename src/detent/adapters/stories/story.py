@@ -121,6 +121,7 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
         turn = _turn(story, int(data.get("turn", 1)), at)
         turn.failures.append(f"{failure.get('cause')}: {failure.get('message')}")
         _asked(story, turn, at, FAILED)
+        _spend(turn, object_of(data.get("usage")), data.get("cost"))  # it may have been paid for
     elif kind == "CancelRequested":
         story.notes.append(f"cancelled: {data.get('reason', '')}")
         _interrupt(story, story.lived_at, CUT_SHORT)  # its process may have ended long before
@@ -188,16 +189,12 @@ def _asked(story: Story, turn: Turn, at: float, came_to: str = "") -> None:
 def _replied(story: Story, at: float, data: Json) -> None:
     turn = _turn(story, int(data.get("turn", 1)), at)
     _asked(story, turn, at)
-    reply, cost = object_of(data.get("reply")), data.get("cost")
-    message, usage = object_of(reply.get("message")), object_of(reply.get("usage"))
+    reply = object_of(data.get("reply"))
+    message = object_of(reply.get("message"))
     turn.replied_at, turn.model = at, str(reply.get("model", ""))
     turn.text = text_in(message)
     turn.finish_reason = str(reply.get("finish_reason", "stop"))
-    turn.input_tokens += int(usage.get("input_tokens", 0))
-    turn.output_tokens += int(usage.get("output_tokens", 0))
-    turn.cached_tokens += int(usage.get("cached_tokens", 0))
-    if isinstance(cost, int | float) and cost:
-        turn.cost = (turn.cost or 0.0) + cost
+    _spend(turn, object_of(reply.get("usage")), data.get("cost"))
     for part in map(object_of, list_of(message.get("content"))):
         if part.get("$type") == "ToolCall":
             _call_of(turn, len(turn.calls), part)
@@ -205,6 +202,14 @@ def _replied(story: Story, at: float, data: Json) -> None:
         for place in list_of(fault.get("places")):
             if (call := _call(story, [turn.number, place])) is not None:
                 _settle(call, at, "failed", str(fault.get("text", "")))
+
+
+def _spend(turn: Turn, usage: Json, cost: object) -> None:
+    turn.input_tokens += int(usage.get("input_tokens", 0))
+    turn.output_tokens += int(usage.get("output_tokens", 0))
+    turn.cached_tokens += int(usage.get("cached_tokens", 0))
+    if isinstance(cost, int | float) and cost:
+        turn.cost = (turn.cost or 0.0) + cost
 
 
 def _take_of_call(story: Story, call: Call, at: float, kind: str, data: Json) -> None:
