@@ -223,6 +223,18 @@ def _misfit(reply: ChatReply) -> str | None:
     of theirs. The constructor does not look: it is called too often.
     """
     reason, usage = reply.finish_reason, reply.usage
+    if (
+        type(reason) is str
+        and type(reply.model) is str
+        and type(reply.raw_finish_reason) is str
+        and type(reply.usage_estimated) is bool
+        and type(usage) is Usage
+        and reply.logprobs == ()
+        and reason in REASONS
+        and {*map(type, counts := COUNTS_OF(usage))} == {int}
+        and min(counts) >= 0
+    ):
+        return None  # nearly always, and quickly seen
     if not (isinstance(reason, str) and reason in REASONS):
         near = meant(reason, REASONS) if isinstance(reason, str) else ""
         words = ", ".join(map(repr, REASONS))
