@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TypeGuard, cast
+from typing import Any, TypeGuard
 
 from detent.core.chat.messages import Content, TextContent, ToolCall
 from detent.core.run.events import HappenedInside, ModelReplied
@@ -30,9 +30,9 @@ def are_large(contents: Iterable[Content]) -> bool:
             left -= len(content.text) >> 6
         elif type(content) is ToolCall:
             left -= 1
-            level: list[Collection[object]] = [content.arguments.values()]
+            level: list[Collection[Any]] = [content.arguments.values()]
             while level:
-                inner: list[Collection[object]] = []
+                inner: list[Collection[Any]] = []
                 for items in level:
                     left -= len(items)
                     if left < 0:
@@ -40,7 +40,7 @@ def are_large(contents: Iterable[Content]) -> bool:
                     for item in items:
                         kind = type(item)
                         if kind is str:
-                            left -= len(cast(str, item)) >> 6
+                            left -= len(item) >> 6
                         elif kind not in ATOMS:
                             inner.append(parts_of(item))
                 level = inner
