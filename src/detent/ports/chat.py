@@ -213,6 +213,7 @@ def require_reply(reply: object, generator: object) -> ChatReply:
 
 
 REASONS: tuple[str, ...] = get_args(FinishReason)
+WHOLE = {int}
 COUNTS_OF = attrgetter(*(count.name for count in fields(Usage)))
 
 
@@ -222,7 +223,20 @@ def _misfit(reply: ChatReply) -> str | None:
     RULE: else it would be found where the run is stored, or read by others, and look like a fault
     of theirs. The constructor does not look: it is called too often.
     """
-    reason, usage = reply.finish_reason, reply.usage
+    found: Any = reply  # a type checker takes its word for what is in it
+    reason, usage, estimated = found.finish_reason, found.usage, found.usage_estimated
+    counts = COUNTS_OF(usage) if isinstance(usage, Usage) else (usage,)
+    are_counts = {*map(type, counts)} == WHOLE and min(counts) >= 0
+    if (
+        are_counts
+        and type(reason) is str
+        and reason in REASONS
+        and type(found.model) is str
+        and type(found.raw_finish_reason) is str
+        and type(estimated) is bool
+        and found.logprobs == ()
+    ):
+        return None  # nearly always, and quickly seen
     if not (isinstance(reason, str) and reason in REASONS):
         near = meant(reason, REASONS) if isinstance(reason, str) else ""
         words = ", ".join(map(repr, REASONS))
@@ -230,20 +244,17 @@ def _misfit(reply: ChatReply) -> str | None:
             f"its finish_reason is one of {words}, got {reason!r:.80}{near}; a provider's own word "
             "is its raw_finish_reason"
         )
-    counts: tuple[Any, ...] = COUNTS_OF(usage) if isinstance(usage, Usage) else (usage,)
-    if {*map(type, counts)} != {int} or min(counts) < 0:
+    if not are_counts:
         return (
             "its usage is a Usage with whole numbers of tokens, such as Usage(input_tokens=12, "
             f"output_tokens=3), got {usage!r:.120}; what is not known is 0"
         )
-    texts: tuple[object, ...] = (reply.model, reply.raw_finish_reason)
-    if not (isinstance(texts[0], str) and isinstance(texts[1], str)):
-        name = "raw_finish_reason" if isinstance(texts[0], str) else "model"
-        return f"its {name} is a text, got {getattr(reply, name)!r:.80}; what is not known is ''"
-    estimated: object = reply.usage_estimated
+    for name in ("model", "raw_finish_reason"):
+        if not isinstance(text := getattr(found, name), str):
+            return f"its {name} is a text, got {text!r:.80}; what is not known is ''"
     if not isinstance(estimated, bool):
         return f"its usage_estimated is True or False, got {estimated!r:.80}"
-    logprobs: object = reply.logprobs
+    logprobs = found.logprobs
     if not isinstance(logprobs, tuple) or {*map(type, logprobs)} - {TokenLogprob}:
         return f"its logprobs are a tuple of TokenLogprob, got {logprobs!r:.80}"
     return None

@@ -48,7 +48,7 @@ from detent.approvals import (
     WithQuestionOptions,
 )
 from detent.journals import RunEndedError
-from detent.machine import AgentRef
+from detent.machine import AgentRef, ManualClock
 
 SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
 
@@ -56,7 +56,7 @@ SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
 class Bench:
     """An agent whose tools say what they have done."""
 
-    def __init__(self, strategies: Any, *names: str, journal: Any = None) -> None:
+    def __init__(self, strategies: Any, *names: str, journal: Any = None, **options: Any) -> None:
         self.done: list[str] = []
         self.worked = Semaphore(0)
         calls = [ToolCall(name, {"n": place}, f"c{place}") for place, name in enumerate(names)]
@@ -70,6 +70,7 @@ class Bench:
             tools=[self.tool(name) for name in ("pay", "note", "mail")],
             confirmation_strategies=strategies,
             journal=journal,
+            **options,
         )
 
     def tool(self, name: str) -> Any:
@@ -453,6 +454,23 @@ def test_what_is_remembered_goes_along_with_a_snapshot() -> None:
 
     assert [grant.scope for grant in result.run.grants] == ["tool"]
     assert result.run.id != "r"
+
+
+def test_a_copy_by_a_snapshot_asks_for_itself_with_a_time_of_its_own() -> None:
+    """Where the time of the original is over, its question is not answered with no at once."""
+    clock = ManualClock(1000.0)
+    asks, journal = {"pay": lambda *_: Ask(expires_s=100)}, MemoryJournal()
+    bench = Bench(asks, "pay", journal=journal, clock=clock)
+    stopped = bench.paused()
+    clock.advance(500)
+
+    with pytest.raises(HITLBreakpointException) as asked:
+        bench.agent.run(snapshot=stopped.snapshot, run_id="copy")
+    assert [call.expires_at for call in asked.value.pending] == [1600.0]
+
+    late = stopped.snapshot.with_decisions([call.confirm() for call in stopped.pending])
+    with pytest.raises(DecisionRefusedError, match="until"):  # said too late
+        Bench(asks, "pay", journal=MemoryJournal(), clock=clock).agent.run(snapshot=late)
 
 
 def test_a_policy_is_told_what_was_decided() -> None:

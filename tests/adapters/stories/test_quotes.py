@@ -33,7 +33,9 @@ def test_what_looks_like_a_call_in_a_state_is_cleaned_as_any_other_text(path: st
     assert found == in_state(path, call_of("<pin>"))
 
 
-@pytest.mark.parametrize("path", ["result writes", "message meta", "extra", "output", "revealed"])
+@pytest.mark.parametrize(
+    "path", ["result writes", "message meta", "extra", "output", "revealed", "outcome answer"]
+)
 def test_so_is_what_others_add(path: str) -> None:
     """To a message, to a state, as an answer; or what people have seen of a state."""
     found = without_quotes(around(path, call_of("hush-hush")), SECRETS)

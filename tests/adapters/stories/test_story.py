@@ -27,16 +27,17 @@ from detent import (
     on_exit,
     tool,
 )
-from detent.adapters.cli.runs.views import timeline, tree
+from detent.adapters.cli.runs.views import costs, timeline, tree
 from detent.adapters.stories.parts import Story
 from detent.adapters.stories.steps import steps_of
 from detent.adapters.stories.story import TAKEN_UP, TRIED_ANEW, WENT_ON, story_of
 from detent.adapters.web.timeline import picture_of
 from detent.approvals import CallRule, Deny, RuleList, WithQuestionOptions
+from detent.core.storage.journal import event_to_json
 from detent.core.tools.wording import PROCESS_ENDED
 from detent.journals import Entry, Runs
-from detent.machine import ManualClock, OutcomeUnknownError, ToolStarted
-from detent.models import ModelFailure
+from detent.machine import ManualClock, ModelFailed, OutcomeUnknownError, ToolStarted
+from detent.models import ModelFailure, Usage
 from tests.adapters.cli.runs.clerks import PAY, clerk, look, pay, said
 
 LOOK = ToolCall("look", {"q": "x"})
@@ -475,6 +476,26 @@ def test_a_call_that_was_not_run_says_no_secret() -> None:
     assert "hush" not in refused.result
     (replied, _) = (one for one in store.read("r") if one.kind == "ModelReplied")
     assert "hush" not in str(replied.data["faults"])
+
+
+def test_an_answer_that_was_paid_for_and_not_taken_counts() -> None:
+    """Else it would be in the run, and in nothing that anybody looks at."""
+    store, failure = MemoryJournal(), ModelFailure("bad_response", "too large", retryable=True)
+    agent = clerk(store, ChatGeneratorError(failure), "ok", model_retries=Retries(1, backoff_s=0))
+    agent.run("Go", run_id="r")
+    before = told(store)
+    paid = ModelFailed(1, 1, failure, usage=Usage(10, 20, cached_tokens=5), cost=1.5)
+    data = event_to_json(agent.spec, paid)
+
+    after = story_of(
+        "r", [evolve(x, data=data) if x.kind == "ModelFailed" else x for x in store.read("r")]
+    )
+
+    assert after is not None
+    read, written = before.tokens
+    assert (after.tokens, after.cost) == ((read + 10, written + 20), (before.cost or 0) + 1.5)
+    assert after.turns[0].cached_tokens == 5
+    assert "1.5" in str(costs(after)[1])
 
 
 def test_one_reason_of_many_calls_is_stored_once() -> None:

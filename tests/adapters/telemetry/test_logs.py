@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from attrs import define
 
 from detent import (
     Agent,
@@ -210,6 +211,35 @@ def test_an_answer_of_another_type_is_told(caplog: pytest.LogCaptureFixture) -> 
         "INFO run r: turn 3: the answer does not fit the output type",
     ]
     assert PRIVATE not in caplog.text
+
+
+def test_a_reply_with_far_too_many_calls_is_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    """Else a model would choose how long the log gets."""
+    caplog.set_level(logging.INFO, "detent")
+    calls = ChatMessage.from_assistant(tool_calls=[ADD] * 129)
+    working(calls, "done").run("go", run_id="r")
+
+    lines = [line for line in told(caplog) if "did not run" in line]
+    assert lines == ["INFO run r: turn 1: its 129 calls did not run (over_limit)"]
+
+
+@pytest.mark.parametrize("level", [logging.WARNING, logging.DEBUG])
+def test_the_log_checks_nothing_anew(level: int, caplog: pytest.LogCaptureFixture) -> None:
+    """A reply may be so large that no event loop checks it; and an answer is of others' classes."""
+    caplog.set_level(level, "detent")
+    made = list[int]()
+
+    @define
+    class Order:
+        n: int
+
+        def __attrs_post_init__(self) -> None:
+            made.append(self.n)
+
+    calls = [ToolCall("final_answer", {"n": n}) for n in ("none", 1)]
+    result = working(*calls, output_type=Order).run("go")
+
+    assert (result.exit_reason, made) == ("output", [1])
 
 
 def test_what_takes_too_long_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -43,9 +43,12 @@ from detent import (
     tool,
 )
 from detent.adapters.telemetry import conventions as names
+from detent.adapters.telemetry.instruments import Instruments
+from detent.adapters.telemetry.works import ModelWork
 from detent.journals import RedactedJournal
-from detent.machine import CancelRequested
+from detent.machine import AskModel, CancelRequested, FrozenDict, ModelFailed
 from detent.models import ChatReply, Citation, ModelFailure, Usage
+from detent.ports.telemetry import Model
 from detent.telemetry import Drive, OpenTelemetry
 from detent.testing import JumpingClock, ScriptedHuman
 
@@ -270,6 +273,25 @@ def test_failures_have_a_type_and_tell_no_secret(seen: Seen) -> None:
         ("invoke_agent clerk", "server", StatusCode.ERROR),
     ]
     assert "secret" not in "".join(span.to_json() for span in seen.all())
+
+
+def test_an_answer_that_was_paid_for_and_not_taken_counts(seen: Seen) -> None:
+    """On its span, and in the metrics; one that never came has no tokens, not 0 of them."""
+    tracer, meters = seen.tracers.get_tracer("test"), Instruments(seen.meters.get_meter("test"))
+    failure = ModelFailure("bad_response", "too large")
+    for event in (ModelFailed(1, 1, failure, usage=Usage(10, 20, 5)), ModelFailed(1, 1, failure)):
+        work = ModelWork(AskModel(1, 1, (), (), FrozenDict()), Model("m", "p"))
+        with tracer.start_as_current_span("chat") as span:
+            kind = work.record(span, event, None)
+        work.measure(meters, 1.0, kind)
+
+    paid, never_came = map(attributes, seen.all())
+    found = paid[names.INPUT_TOKENS], paid[names.OUTPUT_TOKENS], paid[names.CACHED_TOKENS]
+    assert found == (10, 20, 5)
+    assert names.INPUT_TOKENS not in never_came
+    points = seen.metrics()
+    assert [one.value for one in points[names.INFERENCE_INPUT]] == [10]
+    assert [one.value for one in points[names.INFERENCE_OUTPUT]] == [20]
 
 
 @pytest.mark.parametrize("contents", [False, True])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,3 +45,16 @@ def test_a_reply_keeps_the_providers_data_unchangeable() -> None:
     extra["id"] = "r2"
 
     assert reply.extra == {"id": "r1"}
+
+
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [("overload", "'overload'; did you mean 'overloaded'?"), ("", "''"), (429, "429")],
+)
+def test_a_failure_has_one_of_the_causes(cause: Any, text: str) -> None:
+    """What is worth another try hangs on it."""
+    with pytest.raises(
+        ValueError, match="'cause' of ModelFailure is one of 'authentication'"
+    ) as no:
+        ModelFailure(cause, "away")
+    assert str(no.value).endswith(f"got {text}")

@@ -16,6 +16,7 @@ from detent.core.machine import binding
 from detent.core.machine.binding import (
     UNASKED,
     binding_of,
+    grant_for,
     inputs_in,
     is_of_nobody,
     outdated_questions,
@@ -292,3 +293,18 @@ def test_a_yes_is_of_whom_it_was_said_by_last() -> None:
     assert not is_unknown(unknown, known)
     assert not is_unknown()
     assert not is_of_nobody(spec_of(), run, unknown.ref)
+
+
+def test_what_people_have_seen_alike_is_compared_once() -> None:
+    """There may be many who have: each of their yeses counts as long as that stands there."""
+    ask = Ask(reveals=("user",), remember="tool")
+    spec = spec_of(lambda call, tool, run: ask)
+    run = waiting(spec, FIVE, {"to": "Bob", "amount": 6})
+    asked = next(one for one in due(spec, run) if isinstance(one, AskHuman))
+    run = step(spec, run, HumanDecided(FIRST, asked.digest, Confirmed("tool")))
+    (grant,) = run.grants
+    run = evolve(run, grants=(grant, grant))
+    now = binding_of(run, run.slots[1].call, PAY)
+
+    assert grant.revealed == {"user": "Ann"}
+    assert grant_for(spec, run, PAY, now, None, ask) is grant

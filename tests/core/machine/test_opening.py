@@ -9,7 +9,8 @@ from attrs import evolve
 
 from detent import ChatMessage, Limits, OutputType, State, Tool, ToolCall
 from detent.approvals import Allow
-from detent.core.machine.opening import open_slots, with_call_ids
+from detent.core.machine.opening import fault_kind, open_slots, with_call_ids
+from detent.core.machine.turns import failed_at_once
 from detent.core.run.run import (
     NO_OPTIONS,
     AnswerAccepted,
@@ -20,7 +21,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.tool import by_name
-from detent.machine import AgentSpec, CallRef, FrozenDict, RunOptions, start
+from detent.machine import AgentSpec, CallRef, FrozenDict, ModelReplied, RunOptions, start, step
 from detent.models import ChatReply
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -167,3 +168,43 @@ def test_a_call_that_is_given_an_id_holds_the_very_arguments_that_it_held() -> N
     _, found = with_call_ids(ChatReply(ChatMessage.from_assistant(tool_calls=calls)), 2)
     assert [call.id for call in found] == ["call_2_0", "call_2_1"]
     assert all(new.arguments is old.arguments for new, old in zip(found, calls, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("names", "kinds"),
+    [
+        (["note"], ["invalid_arguments"]),
+        (["gone", "note"], ["unknown_tool"]),
+        (
+            ["note", "rare", "rare", "note", "note", "note"],
+            ["invalid_arguments", "over_limit", "over_limit"],
+        ),
+    ],
+)
+def test_what_the_model_is_told_says_why_a_call_was_not_run(
+    names: list[str], kinds: list[str]
+) -> None:
+    """So that nobody checks it once more: with others that run, and where none does."""
+    rare = Tool("rare", "", NUMBER, print, max_calls=1)
+    limits = Limits(max_tool_calls=5)
+    spec = evolve(SPEC, tools=by_name([*SPEC.tools.values(), rare]), limits=limits)
+    run = start(spec, [], run_id="r")
+    calls = [ToolCall(name, {"n": 1}, f"c{n}") for n, name in enumerate(names)]
+    calls[0] = ToolCall(calls[0].tool_name, {"n": "all"}, "c0")
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+
+    after = step(spec, run, ModelReplied(1, 1, reply))
+
+    told = [one for _, one in failed_at_once(reply, after)]
+    assert [fault_kind(spec, run, one) for one in told] == kinds
+
+
+def test_an_answer_without_calls_has_none_that_was_not_run() -> None:
+    """Nor has a turn in which all run."""
+    run = start(SPEC, [], run_id="r")
+    for message in (
+        ChatMessage.from_assistant("hi"),
+        ChatMessage.from_assistant(tool_calls=[ToolCall("note", {"n": 1}, "c0")]),
+    ):
+        reply = ChatReply(message)
+        assert not failed_at_once(reply, step(SPEC, run, ModelReplied(1, 1, reply)))

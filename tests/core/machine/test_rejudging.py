@@ -14,6 +14,7 @@ from detent.core.machine.recovery import rebind, without_approvals, without_clea
 from detent.core.machine.rejudging import (
     Judgement,
     is_guarded,
+    is_open,
     judge_anew,
     judgement_on,
     without_attempt,
@@ -117,6 +118,17 @@ def test_what_has_begun_or_is_over_is_judged_no_more() -> None:
     assert step(spec, begun, late) is begun
     assert step(spec, over, late) is over
     assert without_attempt(begun, Begun(FIRST, 1, ())) == run
+
+
+def test_a_call_is_open_as_long_as_its_turn_and_the_agents_around_it() -> None:
+    """What is said of another one is about nothing."""
+    spec = saying(ASKED)
+    run = waiting(spec, FIVE)
+    inside = (AgentRef(1, 0, "helper"),)
+    assert is_open(run, (), FIRST)
+    assert not is_open(run, inside, FIRST)
+    assert not is_open(step(spec, run, CancelRequested("enough")), (), FIRST)
+    assert not is_open(run, (), CallRef(1, 7))
 
 
 def test_a_call_that_nobody_has_judged_has_no_judgement() -> None:
@@ -261,13 +273,24 @@ def test_what_no_rules_have_asked_about_in_a_copy_is_not_put_anew() -> None:
     assert (status.ask.answers.respond, status.change) == (False, None)
 
 
-def test_a_question_of_a_fork_has_a_time_of_its_own() -> None:
+@pytest.mark.parametrize("taken_over", [without_clearances, without_approvals])
+def test_a_question_of_a_copy_has_a_time_of_its_own(taken_over: Any) -> None:
     """Else one of a run that nobody has answered in time would be answered with no at once."""
     spec = saying(evolve(ASKED, expires_s=100))
     run = waiting(spec, FIVE, at=0.0)
-    copy = without_clearances(spec, rebind(run, "fork", "n"))
+    copy = taken_over(spec, rebind(run, "fork", "n"))
     copy = judged(spec, step(spec, copy, Resumed("p2", 500.0)), 500.0)
 
     status = copy.slots[0].status
     assert isinstance(status, AwaitingDecision)
     assert (status.expires_at, status.is_stale, status.change) == (600.0, False, None)
+
+
+def test_so_has_one_that_no_policy_guards_any_more() -> None:
+    """It waits until it is answered."""
+    spec = saying(evolve(ASKED, expires_s=100))
+    run = rebind(waiting(spec, FIVE, at=0.0), "fork", "n")
+    later = evolve(spec, policies=FrozenDict())
+    copy = step(later, without_clearances(later, run), Resumed("p2", 500.0))
+
+    assert getattr(copy.slots[0].status, "expires_at", 0.0) is None

@@ -44,6 +44,19 @@ def test_calls_are_large_by_their_parts_and_texts(
     assert is_large(HappenedInside(CallRef(1, 0), "agent", reply)) is expected
 
 
+@pytest.mark.parametrize(("length", "expected"), [(FEW, False), (MANY + 1, True)])
+def test_a_text_is_large_by_its_length(length: int, expected: object) -> None:
+    """It may be an answer of the wanted type, which is read as its calls are."""
+    message = ChatMessage.from_assistant("a" * 64 * length, reasoning="because", tool_calls=[])
+    assert is_large(ModelReplied(1, 1, ChatReply(message))) is expected
+
+
+def test_many_calls_are_large() -> None:
+    """Whether anything stands in them or not."""
+    assert not are_large([ToolCall("take")] * FEW)
+    assert are_large([ToolCall("take")] * (MANY + 1))
+
+
 def test_what_is_no_reply_is_not_large() -> None:
     """Whatever it is."""
     assert not is_large(None)

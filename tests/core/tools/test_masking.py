@@ -416,3 +416,14 @@ def test_a_call_whose_secrets_are_marked_holds_the_very_arguments_that_it_held()
     assert marked == call
     assert marked.arguments is call.arguments
     assert marked.secret == ("pin",)
+
+
+def test_a_call_of_a_class_of_its_own_keeps_it() -> None:
+    """A message takes none, but what a result answers may be one."""
+
+    class Own(ToolCall):
+        """A call of somebody else's."""
+
+    said = ChatMessage.from_tool("done", Own("pay", {"pin": "12"}))
+    (result,) = with_secrets_marked(said, {"pay": ["pin"]}).tool_call_results
+    assert (type(result.origin), result.origin.secret) == (Own, ("pin",))

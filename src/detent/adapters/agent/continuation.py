@@ -64,9 +64,9 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     who = people(approvers, spec, run, stored.decisions)  # of the questions as they were shown
     run = without_approvals(spec, run) if is_copy or is_word else proven(spec, run, clock.now())
     run, _ = apply_decisions(spec, run, stored.decisions, clock.now(), who)
-    run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on
         run = rebind(run, run_id or chance.new_id(), chance.new_id())
+    run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     return Loaded(run, 0, stored.held, fork_of=stored.fork_of)
 
 

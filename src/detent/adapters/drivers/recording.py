@@ -59,6 +59,8 @@ from detent.ports.listing import NO_LISTING, Listing
 
 Append: TypeAlias = tuple[str, list[Entry], Checkpoint | None]
 """What a journal is given."""
+Words: TypeAlias = Sequence[tuple[str, dict[str, Any]]]
+"""What is kept of events: the kind of each, and its data."""
 _Knowledge: TypeAlias = tuple[int, Listing | None, Known | None]
 """The length of the journal, what lists say, and the last checkpoint, if it is a new one."""
 
@@ -155,28 +157,30 @@ class Recorder:
         """As `recording`, blocking."""
         at_once(self.recording(happened))
 
-    def recording(self, happened: Sequence[tuple[Event, Run[Any]]]) -> Steps[None]:
-        """Write down events, and, now and then, the whole run after them."""
-        for event, _ in happened:
-            if type(event) in LARGE_KINDS and is_large(event):
-                return self._recording_apart(happened)
-        return self._recording(happened[-1][1], happened_data(self._spec, happened))
+    def recording(
+        self, happened: Sequence[tuple[Event, Run[Any]]], words: Words | None = None
+    ) -> Steps[None]:
+        """Write down events, in these `words` if any, and, now and then, the whole run after."""
+        if words is None:
+            for event, _ in happened:
+                if type(event) in LARGE_KINDS and is_large(event):
+                    return self._recording_apart(happened)
+            words = happened_data(self._spec, happened)
+        run, may_wait = happened[-1][1], False
+        for kind, _ in words:
+            may_wait = may_wait or kind not in BEGIN_NO_WAIT
+        if not self.is_full(run, len(words)):
+            return self.write(run, words, may_wait=may_wait)
+        data, again = checkpoint_data(self._spec, run, self._known)
+        position = self._length + len(words)
+        whole = Checkpoint(position, MappingProxyType(data))
+        known = Known(position, lists_in(run.state), again)
+        return self.write(run, words, whole, known, may_wait=may_wait)
 
     def _recording_apart(self, happened: Sequence[tuple[Event, Run[Any]]]) -> Steps[None]:
         """As `recording`; what takes long to be put into words holds no event loop."""
-        new: list[tuple[str, dict[str, Any]]]
-        new = yield Wait(partial(happened_data, self._spec, happened))
-        yield from self._recording(happened[-1][1], new)
-
-    def _recording(self, run: Run[Any], new: Sequence[tuple[str, dict[str, Any]]]) -> Steps[None]:
-        may_wait = not BEGIN_NO_WAIT.issuperset([kind for kind, _ in new])
-        if not self.is_full(run, len(new)):
-            return self.write(run, new, may_wait=may_wait)
-        data, again = checkpoint_data(self._spec, run, self._known)
-        position = self._length + len(new)
-        whole = Checkpoint(position, MappingProxyType(data))
-        known = Known(position, lists_in(run.state), again)
-        return self.write(run, new, whole, known, may_wait=may_wait)
+        words: Words = yield Wait(partial(happened_data, self._spec, happened))
+        yield from self.recording(happened, words)
 
     def is_full(self, run: Run[Any], new: int) -> bool:
         """Whether so much stands behind the last checkpoint that one comes with `new` entries."""

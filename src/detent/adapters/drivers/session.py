@@ -262,29 +262,29 @@ class Session(SharedRun[S]):
         if (steps := self.land_steps(effect, came)) is not NO_STEPS:
             at_once(steps)
 
-    def land_steps(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
+    def land_steps(
+        self, effect: Effect, came: Event | BaseException | None, *, is_ready: bool = False
+    ) -> Steps[None]:
         """Fold in what came of `effect`, unless it is no longer under way.
 
         Where that settles nothing (None, a decision that does not fit, an exception), the effect
-        stays owed and is not offered again. An exception is kept for `close`.
+        stays owed and is not offered again. An exception is kept for `close`. `is_ready` says that
+        all is recorded that came before, and what takes long has been found out.
         """
         is_behind = self._around is not None and self._unsettled  # they are told what is recorded
-        if is_behind or (type(came) in LARGE_KINDS and is_large(came)):
+        if not is_ready and (is_behind or (type(came) in LARGE_KINDS and is_large(came))):
             return self._land_behind(effect, came)
-        return self._landed(effect, came)
+        self._land(effect, came)
+        if not (self._unsettled and (self.under_way or not isinstance(effect, REPEATABLE))):
+            return NO_STEPS
+        return self._settled(self._settle()) if self._raised else self._settle()
 
     def _land_behind(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
         """As `land_steps`, once all is recorded that came before; what is large holds no loop."""
         yield from self.settle_steps()
         if is_large(came):
             yield from self._work_ahead(effect, came)
-        yield from self._landed(effect, came)
-
-    def _landed(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
-        self._land(effect, came)
-        if not (self._unsettled and (self.under_way or not isinstance(effect, REPEATABLE))):
-            return NO_STEPS
-        return self._settled(self._settle()) if self._raised else self._settle()
+        yield from self.land_steps(effect, came, is_ready=True)
 
     def hear(self, items: Iterable[Event | Landed | Halt | News]) -> None:
         """As `hear_steps`, blocking."""

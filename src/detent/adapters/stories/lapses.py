@@ -25,6 +25,12 @@ def open_calls(story: Story) -> Before:
     return found
 
 
+def only_waits(story: Story) -> bool:
+    """Whether humans are waited for, and nobody is at work."""
+    calls = [status for call, status in open_calls(story) if call.inside is None]
+    return {*calls} == {WAITS}
+
+
 def lapse(before: Before, at: float, kind: str) -> None:
     """Say of each call that waited, or was at work, before such an event that it has ended that.
 

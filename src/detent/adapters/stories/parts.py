@@ -143,7 +143,8 @@ class Turn:
     Attributes:
         began_at: when it was to be asked, in seconds since 1970.
         asked: when the model was at work on it: each attempt has its own stretch.
-        cost: what the reply has cost, where the agent had a price list.
+        cost: what its answers have cost, where the agent had a price list; with the tokens of one
+            that could not be taken, and was paid for.
         before: what has become of the run while the model was to answer.
         notes: what was said to the run since: the next turn is the first that reads it for sure.
     """

@@ -13,7 +13,7 @@ ARGUMENTS = frozenset({"arguments", "final_tool_params"})
 """Where the arguments of a call stand, and those that a human has set."""
 CALLS = frozenset({"$type", "tool_name"})
 """One of them says that arguments stand beside it."""
-FOREIGN = frozenset({"writes", "revealed", "output", "meta", "extra"})
+FOREIGN = frozenset({"writes", "revealed", "output", "answer", "meta", "extra"})
 """Where data stands in which anything may be called as ours is: there is no call in it."""
 Place: TypeAlias = Literal["run", "state", "keys", "foreign"]
 """Where stored data stands: in what we write, in a state, under its keys, or in a value of one."""

@@ -14,7 +14,7 @@ from detent.adapters.stories.entries import (
     text_in,
     used_before,
 )
-from detent.adapters.stories.lapses import TIMES, lapse, open_calls
+from detent.adapters.stories.lapses import TIMES, lapse, only_waits, open_calls
 from detent.adapters.stories.parts import CUT_SHORT, DECIDED, FAILED, Call, Story, Stretch, Turn
 from detent.adapters.stories.secrets import RunSecrets
 from detent.adapters.stories.statuses import (
@@ -55,6 +55,8 @@ def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
             _take(story, entry.at, entry.kind, data)
         story.entries, story.status, story.last_at = story.entries + 1, entry.status, entry.at
         rests = entry.kind == "Stopped" or entry.status == "waiting"
+        # whoever has taken it up looks first at what a human is asked
+        rests = rests or (entry.kind == "Resumed" and only_waits(story))
         if event_path(entry.kind, data)[-1] not in FROM_OUTSIDE:
             story.lived_at, story.rests = entry.at, rests
         if rests:  # its process may well end here
@@ -123,6 +125,7 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
         turn = _turn(story, int(data.get("turn", 1)), at)
         turn.failures.append(f"{failure.get('cause')}: {failure.get('message')}")
         _asked(story, turn, at, FAILED)
+        _spend(turn, object_of(data.get("usage")), data.get("cost"))  # it may have been paid for
     elif kind == "CancelRequested":
         story.notes.append(f"cancelled: {data.get('reason', '')}")
         _interrupt(story, story.lived_at, CUT_SHORT)  # its process may have ended long before
@@ -191,16 +194,12 @@ def _asked(story: Story, turn: Turn, at: float, came_to: str = "") -> None:
 def _replied(story: Story, at: float, data: Json) -> None:
     turn = _turn(story, int(data.get("turn", 1)), at)
     _asked(story, turn, at)
-    reply, cost = object_of(data.get("reply")), data.get("cost")
-    message, usage = object_of(reply.get("message")), object_of(reply.get("usage"))
+    reply = object_of(data.get("reply"))
+    message = object_of(reply.get("message"))
     turn.replied_at, turn.model = at, str(reply.get("model", ""))
     turn.text = text_in(message)
     turn.finish_reason = str(reply.get("finish_reason", "stop"))
-    turn.input_tokens += int(usage.get("input_tokens", 0))
-    turn.output_tokens += int(usage.get("output_tokens", 0))
-    turn.cached_tokens += int(usage.get("cached_tokens", 0))
-    if isinstance(cost, int | float) and cost:
-        turn.cost = (turn.cost or 0.0) + cost
+    _spend(turn, object_of(reply.get("usage")), data.get("cost"))
     for part in map(object_of, list_of(message.get("content"))):
         if part.get("$type") == "ToolCall":
             _call_of(turn, len(turn.calls), part)
@@ -208,6 +207,14 @@ def _replied(story: Story, at: float, data: Json) -> None:
         for place in list_of(fault.get("places")):
             if (call := _call(story, [turn.number, place])) is not None:
                 _settle(call, at, "failed", str(fault.get("text", "")))
+
+
+def _spend(turn: Turn, usage: Json, cost: object) -> None:
+    turn.input_tokens += int(usage.get("input_tokens", 0))
+    turn.output_tokens += int(usage.get("output_tokens", 0))
+    turn.cached_tokens += int(usage.get("cached_tokens", 0))
+    if isinstance(cost, int | float) and cost:
+        turn.cost = (turn.cost or 0.0) + cost
 
 
 def _take_of_call(story: Story, call: Call, at: float, kind: str, data: Json) -> None:

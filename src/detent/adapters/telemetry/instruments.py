@@ -50,7 +50,7 @@ class Instruments:
         )
 
     def inference(self, seconds: float, usage: Usage | None, traits: Traits) -> None:
-        """A model call: how long it took, and its tokens, where it was answered."""
+        """A model call: how long it took, and its tokens, where they are known."""
         self._inference.record(seconds, traits)
         self._operation.record(seconds, traits)
         if usage is not None:

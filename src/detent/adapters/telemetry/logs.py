@@ -15,11 +15,12 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from detent.adapters.system.terminal import escape_control
+from detent.core.chat.messages import ToolCall
 from detent.core.chat.replies import Usage
 from detent.core.machine.calls import after_tick
 from detent.core.machine.delegation import runs_in
-from detent.core.machine.opening import open_slots, with_call_ids
-from detent.core.machine.rejections import Around
+from detent.core.machine.opening import fault_kind
+from detent.core.machine.turns import failed_at_once
 from detent.core.run.approval import Allow, Deny, Verdict
 from detent.core.run.events import (
     AnswerRejected,
@@ -44,7 +45,6 @@ from detent.core.run.events import (
 from detent.core.run.outcomes import Exhausted
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import (
-    AnswerInvalid,
     AwaitingDecision,
     BackingOff,
     Faulted,
@@ -55,7 +55,7 @@ from detent.core.run.run import (
     Status,
 )
 from detent.core.run.spec import AgentSpec
-from detent.core.tools.result import ToolFault
+from detent.core.tools.result import FaultKind, ToolFault
 from detent.core.tools.tool import Tool
 from detent.ports.observer import Observer
 from detent.ports.pending import PendingCall
@@ -84,6 +84,7 @@ LOGGER.addFilter(_in_one_line)
 
 Line: TypeAlias = tuple[int, str, dict[str, Any]]
 """A level, a sentence, and the fields of its record beyond those of every record."""
+MISFIT = "does not fit the output type"
 
 
 def logging_observer(spec: AgentSpec[Any], run: Run[Any]) -> Observer:
@@ -111,7 +112,7 @@ def log_event(spec: AgentSpec[Any], before: Run[Any], event: Event, after: Run[A
         text = f"{type(inside).__name__} changed nothing: it is late, or came before"
         _emit(logging.DEBUG, f"run {run_id}{who}: {text}", common)
         return
-    step = _Step(spec, run, later.get(path), (before, names))
+    step = _Step(spec, run, later.get(path))
     for level, text, fields in (*_lines(step, inside), *_end(before, after)):
         _emit(level, f"run {run_id}{who}: {text}", common | fields)
 
@@ -126,7 +127,6 @@ class _Step:
     spec: AgentSpec[Any]
     before: Run[Any]
     after: Run[Any] | None
-    around: Around
 
     def status(self, ref: CallRef) -> Status | None:
         """What has become of a call; None where its turn is over."""
@@ -221,24 +221,22 @@ def _lines(step: _Step, event: Event) -> Iterator[Line]:
 def _of_reply(step: _Step, event: ModelReplied) -> Iterator[Line]:
     """What has come, and what of it is of no use: calls that do not run, answers that do not fit.
 
-    The calls are checked once more: where none of a turn runs, it is over at once, and the run
-    behind it has only what the model is told, which may quote what nobody is to read here.
+    The run behind it says which; where that of an agent is gone, the end of its call does.
     """
     run, spec, reply, used = step.before, step.spec, event.reply, event.reply.usage
-    _, calls = with_call_ids(reply, event.turn)
+    calls, most = reply.message.tool_calls, spec.limits.max_calls_per_reply
     yield _line(f"turn {event.turn}: the model answered", attempt=event.attempt)
     counts = f"{used.input_tokens} tokens read, {used.output_tokens} written"
     yield _why(f"{counts}, {len(calls)} tool calls, ended by {reply.finish_reason!r}")
-    for slot in open_slots(spec, run, calls, step.around)[0] if calls else ():
-        match slot.status:
-            case Faulted(fault):
-                yield _of_slot(slot, _not_run(fault))
-            case AnswerInvalid():
-                yield _of_slot(slot, "does not fit the output type")
-            case _:
-                pass
-    if not calls and step.after is not None and step.after.invalid_answers > run.invalid_answers:
-        yield _line(f"turn {event.turn}: the answer does not fit the output type")
+    if len(calls) > most:
+        yield _line(f"turn {event.turn}: its {len(calls)} calls did not run (over_limit)")
+    elif step.after is not None:
+        for _, told in failed_at_once(reply, step.after):
+            is_answer = spec.output is not None and told.origin.tool_name == spec.output.name
+            what = MISFIT if is_answer else _not_run(fault_kind(spec, run, told))
+            yield _of_call(told.origin, event.turn, what)
+        if not calls and step.after.invalid_answers > run.invalid_answers:
+            yield _line(f"turn {event.turn}: the answer {MISFIT}")
 
 
 def _of_attempt(step: _Step, event: Attempted) -> Iterator[Line]:
@@ -246,7 +244,7 @@ def _of_attempt(step: _Step, event: Attempted) -> Iterator[Line]:
     match event:
         case ToolStarted():
             status = step.status(ref)
-            what = _not_run(status.fault) if isinstance(status, Faulted) else "began"
+            what = _not_run(status.fault.kind) if isinstance(status, Faulted) else "began"
             yield _of_tool(run, ref, what, attempt=attempt)
         case ToolReturned():
             yield _of_tool(run, ref, "returned", attempt=attempt)
@@ -283,8 +281,8 @@ def _of_tick(step: _Step, event: ClockTicked) -> Iterator[Line]:
     yield from lines or [_why("a pause is over")]
 
 
-def _not_run(fault: ToolFault) -> str:
-    return f"did not run ({fault.kind})"
+def _not_run(kind: FaultKind) -> str:
+    return f"did not run ({kind})"
 
 
 def _beside(event: Event) -> Iterator[Line]:
@@ -322,7 +320,10 @@ def _of_tool(run: Run[Any], ref: CallRef, what: str, **fields: Any) -> Line:
 
 
 def _of_slot(slot: Slot, what: str, **fields: Any) -> Line:
-    call, turn = slot.call, slot.ref.turn
+    return _of_call(slot.call, slot.ref.turn, what, **fields)
+
+
+def _of_call(call: ToolCall, turn: int, what: str, **fields: Any) -> Line:
     fields |= {"tool": call.tool_name, "call_id": call.id}
     return _line(f"turn {turn}: {call.tool_name} {what}", **fields)
 

@@ -99,25 +99,22 @@ class ModelWork:
     def record(self, span: Span, event: Event | None, contents: Contents | None) -> str:
         """As the protocol says."""
         if isinstance(event, ModelFailed):
+            if event.usage.total_tokens:  # an answer that could not be taken, and was paid for
+                span.set_attributes(self._spent(event.usage))
             return str(event.failure.status or event.failure.cause)
         if not isinstance(event, ModelReplied):
             return ""
         reply = event.reply
-        self.usage, self.answered_by = reply.usage, reply.model
+        self.answered_by = reply.model
         response_id = reply.extra.get("id")
         attributes: Attributes = {
             names.FINISH_REASONS: [reply.finish_reason],
-            names.INPUT_TOKENS: reply.usage.input_tokens,
-            names.OUTPUT_TOKENS: reply.usage.output_tokens,
+            **self._spent(reply.usage),
         }
         if reply.model:
             attributes[names.RESPONSE_MODEL] = reply.model
         if isinstance(response_id, str):
             attributes[names.RESPONSE_ID] = response_id
-        if reply.usage.cached_tokens:
-            attributes[names.CACHED_TOKENS] = reply.usage.cached_tokens
-        if reply.usage.reasoning_tokens:
-            attributes[names.REASONING_TOKENS] = reply.usage.reasoning_tokens
         if contents is not None:
             attributes |= contents.of_reply(reply.message, reply.finish_reason, self.effect.tools)
         span.set_attributes(attributes)
@@ -129,6 +126,19 @@ class ModelWork:
         if self.answered_by:
             traits[names.RESPONSE_MODEL] = self.answered_by
         instruments.inference(seconds, self.usage, traits)
+
+    def _spent(self, usage: Usage) -> Attributes:
+        """The tokens of an answer, which are measured when the call has ended."""
+        self.usage = usage
+        counts: Attributes = {
+            names.INPUT_TOKENS: usage.input_tokens,
+            names.OUTPUT_TOKENS: usage.output_tokens,
+        }
+        if usage.cached_tokens:
+            counts[names.CACHED_TOKENS] = usage.cached_tokens
+        if usage.reasoning_tokens:
+            counts[names.REASONING_TOKENS] = usage.reasoning_tokens
+        return counts
 
     def _traits(self) -> dict[str, str]:
         provider = self.model.provider

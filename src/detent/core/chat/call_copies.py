@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from detent.core.chat.messages import ToolCall
+from attrs import evolve
+
+from detent.core.chat.messages import ToolCall, sorted_names
 from detent.core.values.fast_values import fast_evolve
 
 _evolve: Callable[..., ToolCall] = fast_evolve(ToolCall)
@@ -17,4 +19,6 @@ def with_id(call: ToolCall, call_id: str | None) -> ToolCall:
 
 def with_secret(call: ToolCall, names: Iterable[str]) -> ToolCall:
     """The call, of whose arguments those of `names` are secret, and are the very same."""
-    return _evolve(call, secret=tuple(sorted(names)))
+    if type(call) is not ToolCall:  # what a result answers may be of a class of its own
+        return evolve(call, secret=names)
+    return _evolve(call, secret=sorted_names(names))

@@ -91,7 +91,8 @@ class FileContent:
     extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
 
 
-def _sort(names: Iterable[str]) -> tuple[str, ...]:
+def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The names of secret arguments, as a call holds them."""
     return tuple(sorted(names))
 
 
@@ -112,7 +113,7 @@ class ToolCall:
     id: str | None = None
     extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
     unreadable: str | None = None
-    secret: tuple[str, ...] = field(default=(), eq=False, converter=_sort)
+    secret: tuple[str, ...] = field(default=(), eq=False, converter=sorted_names)
 
     def __rich_repr__(self) -> Iterator[tuple[str, object]]:
         """What prints, by name."""
@@ -263,8 +264,7 @@ class ChatMessage:
         """What the model says: its reasoning, its text and its tool calls, in this order."""
         parts: list[Content] = []
         if reasoning is not None:
-            part = ReasoningContent(reasoning) if isinstance(reasoning, str) else reasoning
-            parts.append(part)
+            parts.append(ReasoningContent(reasoning) if isinstance(reasoning, str) else reasoning)
         if text is not None:
             parts.append(_text(text))
         return cls(ChatRole.ASSISTANT, (*parts, *(tool_calls or ())), name, meta or EMPTY)

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from detent.core.chat.call_copies import with_id
-from detent.core.chat.messages import ToolCall, with_calls
+from detent.core.chat.messages import ToolCall, ToolCallResult, with_calls
 from detent.core.chat.replies import ChatReply
 from detent.core.machine.outputs import check_answer
 from detent.core.machine.rejections import Around
@@ -27,7 +27,8 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import argument_faults, check_arguments, without_hidden
-from detent.core.tools.result import ToolFault
+from detent.core.tools.result import FaultKind, ToolFault
+from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 
 
@@ -74,13 +75,33 @@ def _over_limit(tool_name: str, reason: str) -> Faulted:
     return Faulted(ToolFault("over_limit", wording.tool_not_run(tool_name, reason)))
 
 
+def fault_kind(spec: AgentSpec[Any], run: Run[Any], told: ToolCallResult) -> FaultKind:
+    """Why a call was not run, by what the model was told of it at once; `run` is the one before.
+
+    RULE: nothing is checked anew. A check takes long where the arguments are large, and makes
+    values of classes that others have written.
+    """
+    name = told.origin.tool_name
+    if (tool := _tool_of(spec, run, name)) is None:
+        return "unknown_tool"
+    limits = ("tools", spec.limits.max_tool_calls), ("it", tool.max_calls)
+    texts = [wording.no_calls_left(what, most) for what, most in limits if most is not None]
+    is_over = told.text in [wording.tool_not_run(name, text) for text in texts]
+    return "over_limit" if is_over else "invalid_arguments"
+
+
+def _tool_of(spec: AgentSpec[Any], run: Run[Any], name: str) -> Tool | None:
+    """The tool that the model may call by this name in the run."""
+    names = run.options.tools
+    return spec.tools.get(name) if names is None or name in names else None
+
+
 def _open_slot(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
     """The slot of a call that the model has just made: ready, unless a policy guards its tool."""
     if spec.output is not None and call.tool_name == spec.output.name:
         return Slot(ref, call, check_answer(spec.output, call))
-    names = run.options.tools
-    tool = spec.tools.get(call.tool_name)
-    if tool is None or (names is not None and tool.name not in names):
+    if (tool := _tool_of(spec, run, call.tool_name)) is None:
+        names = run.options.tools
         text = wording.tool_not_found(call.tool_name, spec.tools if names is None else names)
         return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
     if tool.hidden:

@@ -339,9 +339,6 @@ def _to_be_judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
             return slot
         case Ready() | BackingOff():
             return move(slot, AwaitingPolicy())
-        case AwaitingDecision() as asked if asked.expires_at is not None:
-            # the time of those who were asked for the original is not that of the copy
-            return move(slot, evolve(asked, expires_at=None, is_stale=True))
         case Running() | Unknown():  # RULE: what has begun may be done: a fork does not forget it
             return evolve(slot, clearance=None)
         case Delegated():
@@ -360,7 +357,8 @@ def _rebind(slot: Slot, copy: Run[Any], was: str, new: str) -> Slot:
         moves = status.digest == digest_of(copy, slot, binding, after, again) and binding.run == was
         binding = evolve(binding, run=new) if moves else binding
         digest = digest_of(copy, slot, binding, after, again) if moves else ""
-        status = evolve(status, digest=digest, binding=binding, votes=())
+        # the time of those who were asked for the original is not that of the copy
+        status = evolve(status, digest=digest, binding=binding, votes=(), expires_at=None)
     slot = evolve(slot, status=status, clearance=clear)
     if (agent := agent_at(slot)) is None:
         return slot

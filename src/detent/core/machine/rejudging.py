@@ -16,6 +16,7 @@ from detent.core.machine.beginning import Begun
 from detent.core.machine.binding import as_stale
 from detent.core.machine.delegation import nested_run
 from detent.core.machine.due import due
+from detent.core.machine.turns import slot_at
 from detent.core.run.approval import Ask, Binding
 from detent.core.run.effects import Judge
 from detent.core.run.refs import CallRef, Path
@@ -50,6 +51,14 @@ def judgement_on(run: Run[Any], path: Path, ref: CallRef) -> Judgement | None:
         return Judgement(slot.status.binding, slot.status.ask)
     clear = slot.clearance
     return None if clear is None else Judgement(clear.binding, clear.ask)
+
+
+def is_open(run: Run[Any], path: Path, ref: CallRef) -> bool:
+    """Whether a call is of the turn that its run is in: what others say meanwhile may end that."""
+    try:
+        return slot_at(nested_run(run, path), ref) is not None
+    except LookupError:
+        return False
 
 
 def is_guarded(spec: AgentSpec[Any], run: Run[Any], path: Path, ref: CallRef) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 import attrs
@@ -10,6 +11,7 @@ import attrs
 from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import (
     ChatMessage,
+    ChatRole,
     ResultPart,
     TextContent,
     ToolCall,
@@ -55,7 +57,7 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.run.totals import NOTHING
 from detent.core.schema.conversion import ConversionError
-from detent.core.state.state import with_messages
+from detent.core.state.state import conversation_in, with_messages
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import Invocation
@@ -265,6 +267,28 @@ def answer(slot: Slot) -> ToolCallResult | None:
         case _:
             _: Open = status  # a type checker sees that none which has an answer is left
             return None
+
+
+def failed_at_once(reply: ChatReply, run: Run[Any]) -> list[tuple[int, ToolCallResult]]:
+    """The calls of a reply that were not run, by place, with what the model is told of each.
+
+    `run` is the run after the reply: no call is checked anew. Where none has run, its turn is over,
+    and they stand in its conversation.
+    """
+    slots = run.slots
+    if slots and not any(map(is_settled, slots)):
+        return []  # nearly always, and quickly seen
+    if not reply.message.tool_calls:
+        return []
+    answers = [answer(slot) for slot in slots] or _last_answers(run)
+    return [(place, told) for place, told in enumerate(answers) if told and told.error]
+
+
+def _last_answers(run: Run[Any]) -> list[ToolCallResult]:
+    """What the model was told about the calls of its last reply, in their order."""
+    newest = reversed(conversation_in(run.state))
+    behind = takewhile(lambda message: message.role is not ChatRole.ASSISTANT, newest)
+    return [result for message in reversed([*behind]) for result in message.tool_call_results]
 
 
 def _with_note(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import TypeGuard, cast
+from collections.abc import Collection, Iterable
+from typing import Any, TypeGuard
 
-from detent.core.chat.messages import ToolCall
+from detent.core.chat.messages import Content, TextContent, ToolCall
 from detent.core.run.events import HappenedInside, ModelReplied
-from detent.core.values.frozen import ATOMS
+from detent.core.values.frozen import ATOMS, parts_of
 
 LARGE_KINDS: frozenset[type] = frozenset({ModelReplied, HappenedInside})
 """What may be large: who sees each event asks for its kind first, which costs next to nothing."""
@@ -16,36 +16,32 @@ MANY = 2_000
 
 
 def is_large(event: object) -> TypeGuard[ModelReplied | HappenedInside]:
-    """Whether it is a reply whose calls have `MANY` parts, or more. It reads no more than those."""
+    """Whether it is a reply of `MANY` parts, or more. It reads no more than those."""
     while type(event) is HappenedInside:
         event = event.event
-    return type(event) is ModelReplied and are_large(event.reply.message.tool_calls)
+    return type(event) is ModelReplied and are_large(event.reply.message.content)
 
 
-def are_large(calls: Iterable[ToolCall]) -> bool:
-    """The same of calls."""
+def are_large(contents: Iterable[Content]) -> bool:
+    """The same of what a message holds: its calls count, and its texts, which may be an answer."""
     left = MANY
-    for call in calls:
-        level: list[Collection[object]] = [call.arguments.values()]
-        while level:
-            inner: list[Collection[object]] = []
-            for items in level:
-                left -= len(items)
-                if left < 0:
-                    return True
-                for item in items:
-                    kind = type(item)
-                    if kind is str:
-                        left -= len(cast(str, item)) >> 6
-                    elif kind not in ATOMS:
-                        inner.append(_parts(item))
-            level = inner
+    for content in contents:
+        if type(content) is TextContent:
+            left -= len(content.text) >> 6
+        elif type(content) is ToolCall:
+            left -= 1
+            level: list[Collection[Any]] = [content.arguments.values()]
+            while level:
+                inner: list[Collection[Any]] = []
+                for items in level:
+                    left -= len(items)
+                    if left < 0:
+                        return True
+                    for item in items:
+                        kind = type(item)
+                        if kind is str:
+                            left -= len(item) >> 6
+                        elif kind not in ATOMS:
+                            inner.append(parts_of(item))
+                level = inner
     return left < 0
-
-
-def _parts(value: object) -> Collection[object]:
-    if isinstance(value, (list, tuple)):
-        return cast("Collection[object]", value)
-    if isinstance(value, (dict, Mapping)):
-        return cast("Mapping[object, object]", value).values()
-    return ()

@@ -11,12 +11,12 @@ from hashlib import sha256
 from itertools import takewhile
 from typing import Any, TypeAlias, cast, get_args
 
-from detent.core.chat.messages import ChatMessage, ChatRole, ToolCallResult
+from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.codec.json_text import TAG
 from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import runs_in
-from detent.core.machine.turns import answer
+from detent.core.machine.turns import failed_at_once
 from detent.core.run.events import Event, HappenedInside, ModelReplied, ToolStarted
 from detent.core.run.outcomes import Cancelled
 from detent.core.run.run import (
@@ -212,24 +212,12 @@ def reply_faults(event: Event, run: Run[Any]) -> list[Json]:
     if isinstance(event, HappenedInside):
         agents = (agent_at(slot) for slot in run.slots if slot.ref == event.ref)
         return [fault for at in agents if at for fault in reply_faults(event.event, at.run)]
-    slots = run.slots
-    if slots and not any(map(is_settled, slots)):
-        return []  # nearly always, and quickly seen
-    if not isinstance(event, ModelReplied) or not event.reply.message.tool_calls:
+    if not isinstance(event, ModelReplied):
         return []
-    answers = [answer(slot) for slot in slots] or _last_answers(run)
     places = dict[str, list[int]]()
-    for place, result in enumerate(answers):
-        if result is not None and result.error:
-            places.setdefault(result.text, []).append(place)
+    for place, told in failed_at_once(event.reply, run):
+        places.setdefault(told.text, []).append(place)
     return [{"text": text, "places": found} for text, found in places.items()]
-
-
-def _last_answers(run: Run[Any]) -> list[ToolCallResult]:
-    """What the model was told about the calls of its last reply, in their order."""
-    newest = reversed(conversation_in(run.state))
-    behind = takewhile(lambda message: message.role is not ChatRole.ASSISTANT, newest)
-    return [result for message in reversed([*behind]) for result in message.tool_call_results]
 
 
 def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:

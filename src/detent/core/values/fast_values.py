@@ -55,7 +55,10 @@ def fast_init(kind: type[T]) -> type[T]:
 
 
 def fast_evolve(kind: type[Any]) -> Callable[..., Any]:
-    """`attrs.evolve` for instances of one frozen class, whose fields have no converters."""
+    """`attrs.evolve` for instances of one frozen class, and of no subclass of it.
+
+    No converter and no validator of a field is called: the changes are what these would give.
+    """
     every = [field.name for field in fields(kind)]
     evolve: Callable[..., Any] = _function(
         "evolve(value, **changes)",

@@ -179,13 +179,14 @@ def is_deep(value: object, levels: int) -> bool:
     """Whether what stands in a value stands so many levels deep, in mappings, lists and tuples."""
     level = [value]
     for _ in range(levels - 1):  # level by level: a recursion would fail at the depth it looks for
-        level = [item for container in level for item in _containers(_items(container))]
+        level = [item for container in level for item in _containers(parts_of(container))]
         if not level:
             return False
-    return any(len(_items(container)) for container in level)
+    return any(len(parts_of(container)) for container in level)
 
 
-def _items(value: object) -> Collection[object]:
+def parts_of(value: object) -> Collection[object]:
+    """What stands in a list, a tuple or a mapping; nothing in any other value."""
     if isinstance(value, (list, tuple)):  # `|` takes thrice as long, and an abstract class as well
         return cast("Collection[object]", value)
     if isinstance(value, (dict, Mapping)):

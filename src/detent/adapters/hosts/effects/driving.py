@@ -29,6 +29,7 @@ from detent.adapters.telemetry.logs import LOGGER
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import AgentChangedError
 from detent.core.machine.delegation import unwrap_event
+from detent.core.machine.rejudging import is_open
 from detent.core.run.events import Event, HumanDecided
 from detent.core.storage.journal import event_to_json
 from detent.ports.chance import Chance
@@ -266,6 +267,8 @@ class EffectsDriving:
         assert isinstance(decided, HumanDecided)  # noqa: S101 - what a decision is
         parts = self._parts[run.agent]
         at = await asked(partial(loaded, self._reading.journal, parts.spec, run.run_id))
+        if not is_open(at.run, path, decided.ref):  # others were faster, and have closed the turn
+            return await self._refusal_anew(run, said, people)
         try:
             judged = await self._outside.judged_anew(parts, at.run, path, decided.ref)
         except MustWaitError:
