@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from detent import Agent, ChatMessage, MemoryJournal, ScriptedChatGenerator
+from detent import (
+    Agent,
+    AlwaysAskPolicy,
+    ChatMessage,
+    HITLBreakpointException,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    ToolCall,
+    tool,
+)
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.driving import EffectsDriving, EveryRun
@@ -24,6 +33,7 @@ from detent.adapters.hosts.reading import Reading
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.machine import CancelRequested, ManualClock, MessageReceived
+from detent.ports.hosting import Accepted, HostRefusal
 from detent.ports.journal import JournalUnavailableError
 from detent.ports.listing import StoredRun
 
@@ -38,6 +48,9 @@ class Told:
 
     async def require_history(self, run_id: str) -> None:
         """It has it."""
+
+    async def require_followable(self, run_id: str) -> None:
+        """Its workers can follow it."""
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
         """It is there."""
@@ -58,6 +71,17 @@ async def driving_of(
     agent = Agent(chat_generator=ScriptedChatGenerator("x"), name="it", journal=journal)
     for run_id in ("r", "s"):
         await agent.begin("hi", run_id=run_id).leave_async()
+    return driving_by(agent, journal, told, clock, is_away)
+
+
+def driving_by(
+    agent: Agent[Any],
+    journal: MemoryJournal,
+    told: Told,
+    clock: ManualClock,
+    is_away: Callable[[], bool],
+) -> EffectsDriving:
+    """What drives the runs of this agent."""
     parts = {"it": EffectParts(agent.assembly, agent.assembly.current_spec)}
     reading = Reading(journal, {"it": Legs.of("it", agent, journal, 15.0)})
     looks = Looks(Finder(journal, EveryRun(), parts.keys(), clock), clock, 1.0)
@@ -162,3 +186,43 @@ def test_a_changed_run_is_a_fault_until_it_has_ended_or_gone_on_elsewhere(
         assert driving.texts() == {}
 
     asyncio.run(main())
+
+
+class OthersAreFaster(People):
+    """Somebody ends the run right after a decision about it was weighed."""
+
+    def weigh(self, run_id: str, said: Any, behind: Sequence[Any] = ()) -> Any:
+        """As `People` does."""
+        weighed = super().weigh(run_id, said, behind)
+        if not isinstance(weighed, HostRefusal):
+            self.cancel(run_id, "enough")
+        return weighed
+
+
+def test_a_decision_whose_turn_others_close_meanwhile_is_refused() -> None:
+    """By a value, as each one that comes too late."""
+
+    @tool
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    async def main() -> Accepted | HostRefusal:
+        journal, clock = MemoryJournal(), ManualClock(1_000.0)
+        agent = Agent(
+            chat_generator=ScriptedChatGenerator(ToolCall("pay")),
+            tools=[pay],
+            confirmation_strategies={"pay": AlwaysAskPolicy()},
+            name="it",
+            journal=journal,
+        )
+        driving = driving_by(agent, journal, Told(), clock, lambda: False)
+        with pytest.raises(HITLBreakpointException):
+            await agent.run_async("Pay.", run_id="w")
+        (question,) = agent.pending("w")
+        (run,) = journal.runs()
+        return await driving.say(run, question.confirm(by="Ada"), OthersAreFaster(agent.assembly))
+
+    refusal = asyncio.run(main())
+    assert isinstance(refusal, HostRefusal)
+    assert refusal.why == "ended"
