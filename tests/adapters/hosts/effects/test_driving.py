@@ -225,4 +225,4 @@ def test_a_decision_whose_turn_others_close_meanwhile_is_refused() -> None:
 
     refusal = asyncio.run(main())
     assert isinstance(refusal, HostRefusal)
-    assert refusal.why == "ended"
+    assert refusal.why == "unknown_call"
