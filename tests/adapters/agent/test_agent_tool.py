@@ -210,6 +210,11 @@ def test_what_the_model_is_told_can_be_another_key(run: Runner) -> None:
         ({"inputs_from_state": {"list": "wish"}}, ToolDefinitionError, "in the agent, .*'wish'"),
         ({"outputs_to_state": {"things": {"source": "sold"}}}, WiringError, "has no 'sold'"),
         ({"inputs_from_state": {"lost": "wishes"}}, WiringError, "'lost'"),
+        (
+            {"outputs_to_state": {"things": "bought"}},
+            ToolDefinitionError,
+            "write {'source': 'bought'}",
+        ),
     ],
 )
 def test_wires_that_lead_nowhere_are_found_at_once(

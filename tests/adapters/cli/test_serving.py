@@ -106,7 +106,7 @@ def test_it_hosts_until_it_is_told_to_end(number: int, code: int, folder: Path) 
         "begins, with 'one', 'two'\n",
         f"shows what waits at a terminal: {looking}\n",
         "is ready\n",
-        f"drains after {signal.Signals(number).name}: 0 runs are at work\n",
+        f"drains after {signal.Signals(number).name}; runs at work: 0\n",
         "has ended\n",
     ]
     assert process.returncode == code
@@ -344,7 +344,7 @@ def test_a_terminal_that_is_closed_ends_it_with_a_drain(folder: Path) -> None:
         os.close(master)
         _, rest = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert "drains after SIGHUP: 0 runs are at work" in rest
+    assert "drains after SIGHUP; runs at work: 0" in rest
     assert rest.endswith("has ended\n")
 
 

@@ -62,7 +62,7 @@ class AgentTool(AssembledTool):
             parameters=PARAMETERS,
             function=_function(agent, name, inputs.values()),
             inputs_from_state=inputs,
-            outputs_to_state={key: {"source": ANSWER, **rule} for key, rule in outputs.items()},
+            outputs_to_state={key: _of_answer(rule) for key, rule in outputs.items()},
             outputs_to_string=outputs_to_string or {"source": ANSWER},
             agent=agent.spec,
             assembly=agent.assembly,
@@ -71,6 +71,12 @@ class AgentTool(AssembledTool):
     def warm_up(self) -> None:
         """As for the agent."""
         self.assembly.warm_up()
+
+
+def _of_answer(rule: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A rule that writes the answer where it names nothing else; what is none, the tool refuses."""
+    value: object = rule
+    return {"source": ANSWER, **rule} if isinstance(value, Mapping) else rule
 
 
 def _function(agent: Agent[Any, Any], name: str, taken: Iterable[str]) -> ToolFunction:

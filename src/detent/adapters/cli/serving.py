@@ -154,7 +154,7 @@ async def _served(host: StoredHost, pages: Pages | None, looking: str) -> int:
 
     def drains(number: int) -> None:
         name = signal.Signals(number).name
-        LOGGER.info("drains after %s: %d runs are at work", name, host.health().running)
+        LOGGER.info("drains after %s; runs at work: %d", name, host.health().running)
 
     def reload() -> None:
         people = None if pages is None else pages.people

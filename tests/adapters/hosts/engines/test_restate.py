@@ -130,6 +130,23 @@ def test_deployments_of_two_names_share_a_server(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
+    ("option", "address"),
+    [
+        ("listen", "127.0.0.1"),
+        ("listen", ":9080"),
+        ("listen", "127.0.0.1:99999"),
+        ("admin", "127.0.0.1:9070"),
+        ("ingress", "localhost"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(option: str, address: str, tmp_path: Path) -> None:
+    """By its name, and with one that would do."""
+    options: Any = {option: address}
+    with pytest.raises(ValueError, match=f"{option} must be .*such as .*got '{address}'"):
+        RestateHost(host_agents(), SQLiteJournal(tmp_path / "runs.db"), **options)
+
+
+@pytest.mark.parametrize(
     "name", ["", "9", "a b", "a/b", "-a", "restate", "Restates", "openapi", "ä", "a\n"]
 )
 def test_a_name_that_restate_does_not_take_is_refused(name: str, tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ NAME = re.compile(
     r"(?!(?i:restate|openapi\Z))([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9._-]*"  # these two are its own
 )
 """What Restate takes as the name of a service."""
+PORTS = 65_536
+"""How many ports there are."""
 ELSEWHERE = "it calls another address than this worker's"
 FOREIGN = "it calls for runs that are not in this journal"
 LOOK_S = 1.0
@@ -67,7 +69,8 @@ class RestateHost(EngineHost):
 
     Raises:
         ImportError: restate-sdk is not installed: ``pip install 'detent[restate]'``.
-        ValueError: the journal has no claims, there is no agent, or Restate takes no such `name`.
+        ValueError: the journal has no claims, there is no agent, Restate takes no such `name`, or
+            an address is none.
     """
 
     engine_name = "Restate"
@@ -91,6 +94,16 @@ class RestateHost(EngineHost):
                 "'name' is what a service of Restate can be called: letters, digits, '.', '_' and "
                 "'-', a letter first, and nothing that begins with 'restate'; "
                 f"got {name!r:.80}"
+            )
+        for option, url in (("ingress", ingress), ("admin", admin)):
+            if not url.startswith(("http://", "https://")):
+                raise ValueError(
+                    f"{option} must be a URL such as http://127.0.0.1:9070, got {url!r:.80}"
+                )
+        at, _, port = listen.rpartition(":")
+        if not (at and port.isdecimal() and int(port) < PORTS):
+            raise ValueError(
+                f"listen must be HOST:PORT, such as 127.0.0.1:9080, got {listen!r:.80}"
             )
         self._name, self._legs_url = name, f"{ingress}/{name}/leg/send"
         self._ingress, self._admin, self._listen = ingress, admin, listen
