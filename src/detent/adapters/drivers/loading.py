@@ -270,7 +270,7 @@ def event_and_run(
             f"{mark or 'another place'!r:.200}, and with this agent at "
             f"{progress_mark(after)!r}: the agent's rules have "
             f"changed since{_difference(spec, event, mark, after)}. Go on with the agent as it "
-            "was, or begin another run"
+            "was, or begin another run, in another thread where this one is the last of its thread"
         )
     return event, after
 
