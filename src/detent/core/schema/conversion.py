@@ -207,7 +207,10 @@ def _scalar(kind: Any, value: Any) -> Any:
         return value
     types = SCHEMAS[kind]["type"]
     _require(value, *cast("list[JsonType]", [types] if isinstance(types, str) else types))
-    return SCALARS[kind].read(value) if kind in SCALARS else kind(value)
+    made = SCALARS[kind].read(value) if kind in SCALARS else kind(value)
+    if kind is float and made != value:  # people were shown the other one
+        raise ValueError(f"no float is {short_json(value)}; the nearest is {made!r}")
+    return made
 
 
 def _choice(choices: Iterable[object]) -> Read:
