@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, Field
 
 from detent import (
     Agent,
@@ -36,6 +39,50 @@ def look(page: int) -> str:
 
 ANY = Tool("any", "Takes what it gets.", {"type": "object"}, lambda **given: given)
 NONE = Tool("none", "Takes nothing.", {"type": "object", "additionalProperties": False}, lambda: 1)
+
+
+class Payee(BaseModel):
+    """Of pydantic, which calls it otherwise than the program does."""
+
+    name: str = Field(alias="payee")
+    inner: Payee | None = None
+
+
+class Loose(BaseModel, extra="allow"):
+    """What keeps whatever it gets."""
+
+    to: Payee
+
+
+@dataclass
+class Order:
+    """With what is in a class, in lists of such, and by names that nobody knows."""
+
+    to: Payee
+    others: list[Payee]
+    named: dict[str, Payee]
+    loose: Loose
+    note: str | None = None
+
+
+@tool
+def order(order: Order) -> str:
+    """Order something."""
+    return str(order)
+
+
+@tool
+def order_too(order: Loose) -> str:
+    """Order something else."""
+    return str(order)
+
+
+def looks(*path: str) -> dict[str, Any]:
+    """A pattern that looks at a place; "[]" leads into a list."""
+    if len(path) == 1:
+        return {"required": [*path]}
+    inside = looks(*path[1:])
+    return {"items": inside} if path[0] == "[]" else {"properties": {path[0]: inside}}
 
 
 class Server(Toolset):
@@ -125,3 +172,72 @@ def test_a_tool_that_takes_anything_takes_each_argument() -> None:
     assert built({"any": rules}, ANY).spec.policies
     with pytest.raises(WiringError, match="the argument 'x'; there is: none"):
         built({"none": rules}, NONE)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "place", "names"),
+    [
+        (looks("to", "name"), "order.to.name", "payee, inner"),
+        (looks("to", "inner", "inner", "name"), "order.to.inner.inner.name", "payee, inner"),
+        (looks("others", "[]", "name"), "order.others[].name", "payee, inner"),
+        (looks("named", "x", "name"), "order.named.x.name", "payee, inner"),
+        (looks("loose", "to", "name"), "order.loose.to.name", "payee, inner"),
+        ({"anyOf": [looks("nte"), True]}, "order.nte", "to, others, named, loose, note"),
+        ({"properties": {"nte": True}}, "order.nte", "to, others, named, loose, note"),
+    ],
+)
+def test_what_a_rule_looks_at_inside_an_argument_must_be_there(
+    pattern: object, place: str, names: str
+) -> None:
+    """By the name that the call has: a class may call it otherwise."""
+    with pytest.raises(
+        WiringError, match=re.escape(f"at '{place}' of the arguments; there is: {names}")
+    ):
+        built({"order": deny(arguments={"order": pattern})}, order)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        looks("to", "payee"),
+        looks("to", "inner", "inner", "payee"),
+        looks("others", "[]", "payee"),
+        looks("named", "x", "payee"),
+        looks("loose", "whatever", "more"),
+        looks("note", "length"),  # of a text, nobody says
+        "text",
+    ],
+)
+def test_what_is_there_inside_an_argument_is_taken(pattern: object) -> None:
+    """Also what a class keeps that it does not name."""
+    assert built({"order": deny(arguments={"order": pattern})}, order).spec.policies
+
+
+def test_a_rule_for_several_tools_may_look_inside_an_argument_of_some() -> None:
+    """One that keeps whatever it gets may get that."""
+    rules = deny(arguments={"order": looks("note", "length"), "page": 3})
+    assert built({"*": deny(arguments={"order": looks("x")})}, order, order_too).spec.policies
+    assert built({"*": rules}, order, look).spec.policies
+
+
+def test_of_schemas_in_schemas_each_that_counts_says_what_is_there() -> None:
+    """Of options, all that take objects must be without it; of those that always hold, one."""
+    closed = {"properties": {"a": {}}, "additionalProperties": False}
+    base: dict[str, Any] = {"type": "object", "$defs": {"closed": closed}}
+
+    def lost(**schema: Any) -> bool:
+        made = Tool("any", "Any.", {**base, "properties": {"x": schema}}, lambda x: x)
+        try:
+            return not built({"any": deny(arguments={"x": looks("b")})}, made).spec.policies
+        except WiringError:
+            return True
+
+    assert lost(**closed)
+    assert lost(**{"$ref": "#/$defs/closed"})
+    assert lost(allOf=[{"type": "object"}, closed])
+    assert lost(anyOf=[closed, {"type": ["string", "null"]}])
+    assert not lost(anyOf=[closed, {"type": "object"}])
+    assert not lost(oneOf=[closed, True])
+    assert not lost(anyOf=[{"type": "null"}])
+    assert not lost(**closed, patternProperties={"^b": {}})
+    assert not lost(**{"$ref": "#/$defs/closed"}, anyOf=[{"properties": {"b": {}}}])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import attrs
 import pytest
@@ -26,6 +26,7 @@ from detent import (
     Tool,
     ToolCall,
     ToolDefinitionError,
+    WiringError,
     create_tool_from_function,
     tool,
 )
@@ -163,13 +164,131 @@ class Aliased(BaseModel):
 
 def test_another_kind_than_the_one_that_was_shown_does_not_run() -> None:
     """Where the class could take what was written for several, the model must say which."""
-    told = "'order.means.kind', 'order.means.amount' must be said: what would be filled in"
+    places = "'order.means.kind', 'order.means.amount', 'order.means.iban'"
+    told = f"{places} must be said: what would be filled in"
 
-    found = shown_and_run(Payment, {"means": {"iban": "Mallory"}})
+    found = shown_and_run(Payment, {"means": {}})
     assert (found[0], found[1], told in found[2][0]) == ([], [], True)
-    shown, ran, _ = shown_and_run(Payment, {"means": {"iban": "Mallory", "kind": "card"}})
-    assert shown == [{"means": {"iban": "Mallory", "kind": "card", "amount": 5}}]
-    assert ran == [Payment(means=Card())]
+    shown, ran, _ = shown_and_run(Payment, {"means": {"iban": "Mallory"}})  # only one has that
+    assert shown == [{"means": {"iban": "Mallory", "kind": "wire", "amount": 9000}}]
+    assert ran == [Payment(means=Wire(iban="Mallory"))]
+    assert shown_and_run(Payment, {"means": {"iban": "Mallory", "kind": "card"}})[:2] == ([], [])
+
+
+class Fewer(BaseModel):
+    """Without what another one has."""
+
+    to: str
+
+
+class More(BaseModel):
+    """With it."""
+
+    to: str
+    dry_run: bool
+
+
+@dataclass
+class Written:
+    """A plain dataclass, of which pydantic drops what it does not know."""
+
+    to: str
+
+
+class Full(BaseModel):
+    """Classes in all kinds of places."""
+
+    inner: Fewer
+    written: Written | None = None
+    several: list[Fewer] = []
+    named: dict[str, Fewer] = {}
+
+
+class Keeping(BaseModel, extra="allow"):
+    """What keeps all that it gets, beside a field of another name."""
+
+    inner: Fewer | None = None
+    to: str = Field("Ann", alias="payee")
+
+
+class LeftToRight(RootModel[Annotated[Fewer | More, Field(union_mode="left_to_right")]]):
+    """What pydantic takes for the first class that takes it, and drops the rest of it."""
+
+
+ANN = {"to": "Ann"}
+EXTRA = {"to": "Ann", "dry_run": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "place"),
+    [
+        (Fewer, EXTRA, "order.dry_run"),
+        (Fewer | None, EXTRA, "order.dry_run"),
+        (list[Fewer], [EXTRA], "order[0].dry_run"),
+        (Full, {"inner": EXTRA}, "order.inner.dry_run"),
+        (Full, {"inner": ANN, "written": EXTRA}, "order.written.dry_run"),
+        (Full, {"inner": ANN, "several": [EXTRA]}, "order.several[0].dry_run"),
+        (Full, {"inner": ANN, "named": {"a": EXTRA}}, "order.named.a.dry_run"),
+        (Keeping, {"inner": EXTRA}, "order.inner.dry_run"),
+        (Aliased, {"payee": "Ann", "recipient": "Mallory"}, "order.payee"),
+    ],
+)
+def test_a_field_that_would_not_run_is_not_shown(kind: Any, sent: object, place: str) -> None:
+    """Who confirms a dry run would confirm the payment."""
+    shown, ran, told = shown_and_run(kind, sent)
+
+    assert (shown, ran) == ([], [])
+    assert f"'{place}' is not known; there is: " in told[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "fault"),
+    [
+        (Keeping, {"to": "Ann", "payee": "Mallory"}, "'order.to' cannot be used: is not known"),
+        (LeftToRight, EXTRA, "'order.dry_run' cannot be used: is not known"),
+    ],
+)
+def test_a_field_that_a_class_drops_by_surprise_keeps_the_call_from_running(
+    kind: Any, sent: object, fault: str
+) -> None:
+    """No schema says which class of a union pydantic takes, nor what is another name of a field."""
+    _, ran, told = shown_and_run(kind, sent)
+
+    assert ran == []
+    assert fault in told[0]
+
+
+def test_a_field_that_a_class_keeps_is_shown_and_runs() -> None:
+    """Where it says so, or where another class of a union has it."""
+    extra = {"inner": {"to": "Ann"}, "note": "hi", "payee": "Bo"}
+    assert shown_and_run(Keeping, extra)[:2] == ([extra], [Keeping.model_validate(extra)])
+    for kind in (Fewer | More, More | Fewer):
+        assert shown_and_run(kind, EXTRA)[:2] == ([EXTRA], [More(to="Ann", dry_run=True)])
+
+
+def test_a_rule_sees_the_name_of_a_field_that_runs() -> None:
+    """A call that says "Ann" by one name and "Mallory" by another one is none of both."""
+    ran: list[Aliased] = []
+
+    @tool
+    def pay(order: Aliased) -> str:
+        """Pay."""
+        ran.append(order)
+        return "paid"
+
+    def built(name: str) -> Agent[Any]:
+        to_ann = {"properties": {name: {"const": "Ann"}}, "required": [name]}
+        rules = RuleList([CallRule("allow", arguments={"order": to_ann})], otherwise="deny")
+        call = ToolCall("pay", {"order": {"payee": "Mallory", "recipient": "Ann"}})
+        script = ScriptedChatGenerator(call, "done")
+        return Agent(chat_generator=script, tools=[pay], confirmation_strategies={"pay": rules})
+
+    with pytest.raises(WiringError, match=r"looks at 'order\.payee' .*; there is: recipient"):
+        built("payee")
+    result = built("recipient").run("go")
+    assert ran == []
+    (told,) = [answer.text for one in result.messages for answer in one.tool_call_results]
+    assert "'order.payee' is not known; there is: recipient" in told
 
 
 class Sent(BaseModel):
@@ -220,11 +339,11 @@ def test_of_several_models_the_first_that_fits_is_shown_and_runs(kind: Any) -> N
 
 
 def test_another_name_of_a_field_puts_nothing_in_the_place_of_what_was_shown() -> None:
-    """The name of the schema counts, under which its default was shown."""
-    shown, ran, _ = shown_and_run(Aliased, {"payee": "Mallory"})
+    """The name of the schema counts, under which its default was shown, and no other fits."""
+    shown, ran, told = shown_and_run(Aliased, {"payee": "Mallory"})
 
-    assert shown == [{"payee": "Mallory", "recipient": "Ann"}]
-    assert ran == [Aliased(recipient="Ann")]
+    assert (shown, ran) == ([], [])
+    assert "'order.payee' is not known; there is: recipient" in told[0]
 
 
 class Inside(BaseModel):
@@ -277,11 +396,11 @@ class ListedToo(BaseModel):
 
 @pytest.mark.parametrize("kind", [Listed, ListedToo])
 def test_no_other_name_is_read_because_an_empty_list_was_not_said(kind: Any) -> None:
-    """The name of the schema is there, with what stands for it."""
-    shown, ran, _ = shown_and_run(kind, {"to": ["Mallory"]})
+    """The name of the schema is the only one."""
+    shown, ran, told = shown_and_run(kind, {"to": ["Mallory"]})
 
-    assert shown == [{"to": ["Mallory"], "payees": []}]
-    assert [one.to for one in ran] == [[]]
+    assert (shown, ran) == ([], [])
+    assert "'order.to' is not known; there is: payees" in told[0]
 
 
 @pydantic_dataclass

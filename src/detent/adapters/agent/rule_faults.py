@@ -5,12 +5,13 @@ A rule that names what is not there is never used, and one that is to deny would
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from detent.adapters.confirmation.call_rules import CallRule, RuleList
 from detent.adapters.confirmation.policies import WithQuestionOptions
+from detent.core.schema.pattern_names import unknown_names
 from detent.core.schema.projection import property_schemas
 from detent.core.tools.tool import Tool
 
@@ -78,10 +79,22 @@ def _faults_of(
             f"{where} is about {', '.join(map(repr, lost))}, and no tool is called so; there is: "
             f"{', '.join(tools) or 'none'} (RuleList(…, is_shared=True) is for several agents)"
         )
-    if fitting:
-        for name in rule.arguments:
-            if all(_type_of(tool, name) is None for tool in fitting):
-                yield f"{where} looks at the argument {name!r}; {_known(fitting)}"
+    for name, pattern in rule.arguments.items() if fitting else ():
+        having = [tool for tool in fitting if _type_of(tool, name) is not None]
+        if not having:
+            yield f"{where} looks at the argument {name!r}; {_known(fitting)}"
+        for place, names in _never_there(name, pattern, having).items():
+            there = f"there is: {', '.join(names) or 'none'}"
+            yield f"{where} looks at {place!r} of the arguments; {there}"
+
+
+def _never_there(name: str, pattern: object, tools: Iterable[Tool]) -> Mapping[str, Sequence[str]]:
+    """Where a pattern of an argument looks, and no tool has anything; with what there is."""
+    wanted = {"properties": {name: pattern}}
+    schemas = [tool.spec.parameters for tool in tools]
+    found = [dict(unknown_names(wanted, [schema], schema)) for schema in schemas]
+    first = found[0] if found else {}
+    return {place[1:]: first[place] for place in first if all(place in one for one in found)}
 
 
 def _is_named(tool: Tool, patterns: Iterable[str]) -> bool:

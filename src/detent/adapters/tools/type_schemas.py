@@ -152,6 +152,8 @@ def _writer_like(known: Any) -> Any:
 
     RULE: a field is required, or its default is said, under the first name that pydantic looks for:
     else another name of it would be read, which nobody who judges the call looks at.
+
+    RULE: what a class drops fits no schema: people would be shown what never runs.
     """
 
     class Writer(known):  # type: ignore[misc]  # its class is only known by then
@@ -165,7 +167,21 @@ def _writer_like(known: Any) -> Any:
             factory = schema.get("default_factory")
             return factory() if factory in EMPTY else super().get_default_value(schema)
 
+        def model_schema(self, schema: Any) -> Any:
+            return _closed(super().model_schema(schema))
+
+        def dataclass_schema(self, schema: Any) -> Any:
+            return _closed(super().dataclass_schema(schema))
+
+        def typed_dict_schema(self, schema: Any) -> Any:
+            return _closed(super().typed_dict_schema(schema))
+
     return Writer
+
+
+def _closed(schema: Json) -> Json:
+    """The schema of a class, which takes its fields, and more only where it says so."""
+    return {"additionalProperties": False, **schema} if "properties" in schema else schema
 
 
 def _is_unwanted(keyword: str, rule: object) -> bool:

@@ -289,7 +289,8 @@ class Run(Generic[S]):
     """
 
     id: str
-    state: S
+    # it fills arguments that are secret, of which only the tools know
+    state: S = field(repr=lambda state: f"<{', '.join(state.fields)}>")
     phase: Phase = THINKING
     turn: int = 1
     usage: Usage = Usage()

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 from detent.core.errors import DetentError
 from detent.core.schema.constraints import rules_of, unmet
 from detent.core.schema.json_values import JsonType, identity, is_a, short_json
+from detent.core.schema.model_names import unread
 from detent.core.schema.record_fields import RecordField, class_of, field_names, fields_of
 from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import bare_type, type_name
@@ -164,7 +165,7 @@ class _Readers:
                 return lambda value: kind(_require(value, "string"))
             case "model":
                 self.models.append(kind)
-                return lambda value: kind.model_validate(thaw(value))
+                return partial(_model, kind)
             case "record":
                 return self._record(kind)
             case "row":
@@ -206,7 +207,10 @@ def _scalar(kind: Any, value: Any) -> Any:
         return value
     types = SCHEMAS[kind]["type"]
     _require(value, *cast("list[JsonType]", [types] if isinstance(types, str) else types))
-    return SCALARS[kind].read(value) if kind in SCALARS else kind(value)
+    made = SCALARS[kind].read(value) if kind in SCALARS else kind(value)
+    if kind is float and made != value:  # people were shown the other one
+        raise ValueError(f"no float is {short_json(value)}; the nearest is {made!r}")
+    return made
 
 
 def _choice(choices: Iterable[object]) -> Read:
@@ -279,6 +283,13 @@ def _record(kind: Any, fields: Fields, value: Any) -> object:
     faults += [(f".{name}", "is not known") for name in data if name not in fields]
     parts = _parts(((name, data[name], fields[name][1]) for name in data if name in fields), faults)
     return kind(**{fields[name][0].alias or name: x for name, x in zip(data, parts, strict=True)})
+
+
+def _model(kind: Any, value: Any) -> object:
+    made = kind.model_validate(thaw(value))
+    if faults := [*unread(value, made)]:
+        raise _PartsError(faults)
+    return made
 
 
 def _parts(

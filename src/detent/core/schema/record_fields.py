@@ -161,9 +161,10 @@ def require_name(alias: Any) -> str:
     return path or ""
 
 
-def _name_for(kind: Any, alias: Any) -> str:
-    """What a dataclass of pydantic calls the argument for a field with this `validation_alias`."""
-    if not getattr(kind, "__pydantic_config__", {}).get("validate_by_alias", True):
+def alias_of(kind: Any, alias: Any) -> str:
+    """What a class of pydantic calls a field with this `validation_alias`; "" as the field."""
+    config = getattr(kind, "model_config", None) or getattr(kind, "__pydantic_config__", {})
+    if not config.get("validate_by_alias", True):
         return ""
     made = alias.convert_to_aliases() if hasattr(alias, "convert_to_aliases") else alias
     return require_name(made)
@@ -178,7 +179,7 @@ def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
             if (info := known.get(item.name)) is not None:  # pydantic has its own in their place
                 made_by = info.default_factory or MISSING
                 default = MISSING if info.is_required() or info.default_factory else info.default
-                alias = _name_for(kind, info.validation_alias)
+                alias = alias_of(kind, info.validation_alias)
             is_required = default is MISSING and made_by is MISSING
             if default is MISSING:
                 default = _default_of(made_by)
