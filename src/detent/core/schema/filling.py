@@ -96,7 +96,7 @@ class Filling:
             return Filled(written)
         except _TooMuchError:
             return Filled(written, is_too_much=True)
-        return Filled(seen, tuple(_unlike([before, seen], ())))
+        return Filled(seen, tuple(Codes().unlike([before, seen], ())))
 
     def is_filling(self, schema: Schema) -> bool:
         """Whether a schema that stands in the root may fill in a part of a value.
@@ -111,6 +111,12 @@ class Filling:
         if test is None:
             test = self._tests[id(option)] = Validator(self._alone(option))
         return test.fits_json(value)
+
+    def meaning(self, option: Schema) -> Schema:
+        """What a schema refers to that does nothing else: options of several lists are the same."""
+        while isinstance(option, Mapping) and option.keys() == {"$ref"}:
+            option = resolve(option["$ref"], self.root)
+        return option
 
     def matches(self, name: str, pattern: str) -> bool:
         """Whether the name of a property is one that a pattern speaks of."""
@@ -137,6 +143,48 @@ class _Spot(NamedTuple):
 
 
 @define(eq=False)
+class Codes:
+    """Numbers that two JSON values share exactly when they are equal as JSON.
+
+    Each part is looked at once, however many values it stands in: keep them, they go by identity.
+    """
+
+    _parts: dict[int, int] = field(init=False, factory=dict)
+    _numbers: dict[object, int] = field(init=False, factory=dict)
+
+    def of(self, value: Any) -> int:
+        """The number of a value."""
+        if not isinstance(value, dict | list):
+            return self._number(("", identity(value)))
+        if id(value) not in self._parts:
+            entries = value.items() if isinstance(value, dict) else enumerate(value)
+            parts = frozenset([(name, self.of(part)) for name, part in entries])
+            self._parts[id(value)] = self._number((isinstance(value, dict), parts))
+        return self._parts[id(value)]
+
+    def _number(self, key: object) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def unlike(self, values: Sequence[Any], place: Place) -> Iterator[Place]:
+        """Where not all of several values are the same."""
+        if len({*map(self.of, values)}) <= 1:
+            return
+        kinds = {type(value) for value in values}
+        if kinds not in ({dict}, {list}):
+            yield place
+            return
+        parts: dict[str | int, list[Any]] = {}
+        for value in values:
+            for name, part in value.items() if kinds == {dict} else enumerate(value):
+                parts.setdefault(name, []).append(part)
+        for name, found in parts.items():
+            if len(found) < len(values):
+                yield (*place, name)
+            else:
+                yield from self.unlike(found, (*place, name))
+
+
+@define(eq=False)
 class _Walk:
     """One round. Each part of a value is come to once, with all that speaks of it.
 
@@ -148,10 +196,24 @@ class _Walk:
     unclear: list[Place] = field(init=False, factory=list)
     _room: int = field(init=False, default=Factory(lambda self: self.filling.most, takes_self=True))
     _tried: int = field(init=False, default=0)
+    _fit: dict[tuple[int, int], bool] = field(init=False, factory=dict)
     _decided: dict[tuple[int, int], Decision] = field(init=False, factory=dict)
+    _known: dict[tuple[int, ...], Any] = field(init=False, factory=dict)
+    _codes: Codes = field(init=False, factory=Codes)
 
-    def fill(self, spot: _Spot, schemas: Iterable[Schema]) -> Any:
-        """The value with what these say of it, and of what is in it."""
+    def fill(self, spot: _Spot, schemas: Sequence[Schema]) -> Any:
+        """The value with what these say of it, and of what is in it.
+
+        RULE: what is tried, options of options of it, is tried once for each part of the value.
+        """
+        if spot.value is not spot.seen:
+            return self._fill(spot, schemas)
+        key = id(spot.value), *map(id, schemas)
+        if key not in self._known:
+            self._known[key] = self._fill(spot, schemas)
+        return self._known[key]
+
+    def _fill(self, spot: _Spot, schemas: Sequence[Schema]) -> Any:
         if len(spot.place) >= DEPTH_MAX:
             raise _TooMuchError
         rules = [*self._about(schemas, lambda part: self._chosen(spot, part))]
@@ -287,11 +349,19 @@ class _Walk:
         filled = [self.fill(spot, [option]) for option in options]
         self._tried -= 1
         del self.unclear[known:]  # each tells it where it counts
-        return [*_unlike(filled, spot.place)]
+        return [*self._codes.unlike(filled, spot.place)]
 
     def _applies(self, seen: Any, schema: Schema) -> bool:
         self.has_choices = True
-        return seen is not MISSING and self.filling.fits(seen, schema)
+        if seen is MISSING:
+            return False
+        option = self.filling.meaning(schema)
+        if not isinstance(seen, dict | list):
+            return self.filling.fits(seen, option)
+        key = id(seen), id(option)
+        if key not in self._fit:
+            self._fit[key] = self.filling.fits(seen, option)
+        return self._fit[key]
 
 
 def _leading_to_defaults(root: Rules) -> frozenset[int]:
@@ -350,22 +420,3 @@ def _everything(schema: Rules) -> Iterator[Schema]:
         yield from options
     yield from schema.get("dependentSchemas", {}).values()
     yield from (schema[word] for word in ("if", "then", "else") if word in schema)
-
-
-def _unlike(values: Sequence[Any], place: Place) -> Iterator[Place]:
-    """Where not all of several values are the same."""
-    if len({identity(value) for value in values}) <= 1:
-        return
-    kinds = {type(value) for value in values}
-    if kinds not in ({dict}, {list}):
-        yield place
-        return
-    parts: dict[str | int, list[Any]] = {}
-    for value in values:
-        for name, part in value.items() if kinds == {dict} else enumerate(value):
-            parts.setdefault(name, []).append(part)
-    for name, found in parts.items():
-        if len(found) < len(values):
-            yield (*place, name)
-        else:
-            yield from _unlike(found, (*place, name))
