@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 from attrs import Factory, define, field, frozen
 
 from detent.core.schema.json_values import Codes, Place, identity
+from detent.core.schema.references import Schema, resolve
 from detent.core.schema.schema_parts import first_alike, leading_to_defaults
-from detent.core.schema.validation import DEPTH_MAX, Schema, Validator, require_json, resolve
+from detent.core.schema.validation import DEPTH_MAX, Validator, require_json
 from detent.core.values.frozen import thaw
 
 T = TypeVar("T")
@@ -122,7 +123,7 @@ class Filling:
 
     def meaning(self, schema: Schema) -> Schema:
         """The first schema that says the same: that which it refers to, or one that is equal."""
-        while isinstance(schema, Mapping) and schema.keys() == {"$ref"}:
+        if isinstance(schema, Mapping) and schema.keys() == {"$ref"}:
             schema = resolve(schema["$ref"], self.root)
         return self.first(schema)
 

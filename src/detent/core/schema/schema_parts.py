@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from detent.core.schema.json_values import Codes
-from detent.core.schema.validation import resolve
+from detent.core.schema.references import resolve
 
 Rules: TypeAlias = Mapping[str, Any]
 

@@ -7,11 +7,12 @@ as many times longer as there are options. To count that takes no longer than to
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import define, frozen
 
-from detent.core.schema.validation import Schema, resolve
+from detent.core.schema.references import Schema, resolve
 
 WORK_MAX = 400_000
 """How many looks at parts of a value are few, however large it is: some 0.15 s."""
@@ -52,32 +53,35 @@ class Work:
     """Counts the looks at a value by the schema that pydantic gives of a model.
 
     There, "oneOf" is a union with a discriminator, of which one option is read, and "anyOf" one
-    without. Where it `has_aliases`, a name that no property has may stand for any of them.
+    without. Where it `has_aliases`, a name that no property has may stand for any of them. What
+    `tries_all` takes both for the same.
     """
 
-    root: Mapping[str, Any]
+    root: Schema
     has_aliases: bool = False
-    has_choices: bool = field(init=False)
+    tries_all: bool = False
 
-    @has_choices.default
-    def _has_choices(self) -> bool:
+    @cached_property
+    def has_choices(self) -> bool:
+        """Whether there are unions without a discriminator of what has parts."""
         return any(len([*_wide(options)]) > 1 for options in _all_options(self.root))
 
     def looks(self, value: object, schema: Schema, known: Pairs) -> int:
         """How often a value and its parts are looked at; `known` are those that are counted."""
-        while isinstance(schema, Mapping) and "$ref" in schema:
-            schema = resolve(schema["$ref"], self.root)
-        if isinstance(schema, bool) or not isinstance(value, dict | list):
+        if isinstance(schema, bool):
+            return 0
+        if not isinstance(value, dict | list):
             return 1
         key = id(value), id(schema)
         if key not in known:
             known[key] = 1
             looks = 1
-            for options in schema.get("anyOf", ()), schema.get("allOf", ()):
+            other = [resolve(schema["$ref"], self.root)] if "$ref" in schema else []
+            for options in other, schema.get("anyOf", ()), schema.get("allOf", ()):
                 for option in options:
                     looks += self.looks(value, option, known)
-            for option in schema.get("oneOf", ()):
-                looks = max(looks, self.looks(value, option, known))
+            read = [self.looks(value, option, known) for option in schema.get("oneOf", ())]
+            looks += sum(read) if self.tries_all else max(read, default=0)
             for part, inner in self._parts(value, schema):
                 looks += self.looks(part, inner, known)
             known[key] = looks
@@ -101,12 +105,15 @@ class Work:
 def _wide(options: Any) -> Iterator[Schema]:
     """Those options whose values may have parts."""
     for option in options:
-        if not (isinstance(option, Mapping) and option.get("type") in NO_PARTS):
+        kind = option.get("type") if isinstance(option, Mapping) else None
+        if not (isinstance(kind, str) and kind in NO_PARTS):
             yield option
 
 
 def _all_options(part: Any) -> Iterator[Any]:
     """All lists of options that stand anywhere in a schema."""
+    if isinstance(part, bool):
+        return
     for name, inner in part.items() if isinstance(part, Mapping) else enumerate(part):
         if name == "anyOf" and isinstance(inner, list):
             yield inner
