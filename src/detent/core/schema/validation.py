@@ -42,7 +42,7 @@ EXPLAINED_MAX = 11
 deep: to look at the options of all of them takes twice as long with each form more."""
 
 LOOKS_MAX = 8_000
-"""How often parts of such a value may be looked at for that, some 0.2 s: each option is tried."""
+"""How often parts of such a value may be looked at for that, some 0.1 s: each option is tried."""
 
 LOOKS_EACH_MAX = 2
 """How often each part may be by each schema that speaks of it, however many there are."""
