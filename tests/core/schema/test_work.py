@@ -201,3 +201,16 @@ def test_rows_and_names_of_all_kinds_are_counted() -> None:
     assert Work(rows, tries_all=True).looks({"a": ["x", {"b": []}, 1]}, rows, {}) == 8
     assert Work(rows).looks(1, False, {}) == 0  # noqa: FBT003 - a schema
     assert not Work(True).has_choices  # noqa: FBT003 - a schema
+
+
+def test_what_may_be_left_out_is_no_choice() -> None:
+    """Of nothing and a model, one has parts."""
+    assert not Work({"anyOf": [{"type": "null"}, {"type": "object"}]}).has_choices
+
+
+def test_what_only_the_library_follows_is_not_counted() -> None:
+    """It says itself what is wrong."""
+    other = {"$id": "urn:other", "$defs": {"n": {"anyOf": [{"type": "integer"}]}}}
+    test = Validator({"properties": {"x": {"$ref": "urn:other#/$defs/n"}}, "$defs": {"o": other}})
+
+    assert test.faults({"x": {}}) == ["'x' must be an integer, got {}"]

@@ -123,7 +123,7 @@ class Filling:
 
     def meaning(self, schema: Schema) -> Schema:
         """The first schema that says the same: that which it refers to, or one that is equal."""
-        if isinstance(schema, Mapping) and schema.keys() == {"$ref"}:
+        if isinstance(schema, Mapping) and len(schema) == 1 and "$ref" in schema:
             schema = resolve(schema["$ref"], self.root)
         return self.first(schema)
 
