@@ -327,6 +327,37 @@ PART = {
 MANY = Filling({**PART, "$defs": {"part": PART}}, most=1 << 40)
 
 
+FORMS = ("a", "b", "c")
+BLOCKS = Filling(
+    {
+        "properties": {"x": {"$ref": "#/$defs/a"}},
+        "$defs": {
+            name: {
+                "properties": {
+                    "parts": {
+                        "items": {"anyOf": [{"$ref": f"#/$defs/{form}"} for form in FORMS]},
+                        "default": [],
+                        "title": name,
+                    }
+                }
+            }
+            for name in FORMS
+        },
+    },
+    most=1 << 40,
+)
+"""Unions in unions, whose options all fit."""
+
+
+def _blocks(size: int) -> Work:
+    """A tree, each part of which has two."""
+    level: list[dict[str, Any]] = [{} for _ in range(max(size // EACH, 1))]
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        level = [{"parts": [*pair]} for pair in pairs]
+    return lambda: BLOCKS.filled({"x": level[0]})
+
+
 def _ids_taken(size: int) -> Work:
     """Half of them are the names that a run would make up, the others are all alike."""
     half = size // EACH // 2
@@ -402,6 +433,7 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
         lambda names: MANY.filled({n: {} for n in names}),
         lambda n: f"p{n}",
     ),
+    "defaults of unions in unions": _blocks,
     "a converted list": _items(lambda items: convert(items, list[int], "x"), int),
     "a converted set": _items(lambda items: convert(items, set[str], "x"), str),
     "a set of one hash": _items(_refusing(lambda items: convert(items, set[int], "x")), _alike),

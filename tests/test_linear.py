@@ -41,6 +41,7 @@ ONCE_WORSE = {
     "gemini: many arguments": LARGER,
     "gemini: many sources": FIRST,
     "schema: wrong names": FIRST // 4,
+    "defaults of unions in unions": FIRST // 4,
     "a run of many turns": LARGER,
     "a path into arguments: steps": FIRST // 8,
     "an answer in a fence without an end: spaces": FIRST // 128,

@@ -633,7 +633,7 @@ ENDLESS = {"$ref": "#/$defs/a", "$defs": {"a": ITSELF}}
 UNCLEAR = "'amount' must be said: what would be filled in hangs on how the rest is read"
 TOO_MUCH = (
     "the schema of 'pay' is at fault: for what is left out it fills in more than 100,000 "
-    "characters, or goes too deep"
+    "characters, goes too deep, or has too many options to try"
 )
 
 

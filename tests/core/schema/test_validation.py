@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from detent.core.schema.accepted_keywords import schema_faults
-from detent.core.schema.validation import FAULTS_MAX, faults, resolve
+from detent.core.schema.references import resolve
+from detent.core.schema.validation import FAULTS_MAX, faults
 from detent.core.values.frozen import freeze
 
 NAMES = st.sampled_from(["a", "b", "ab"])

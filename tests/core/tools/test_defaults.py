@@ -81,7 +81,9 @@ def test_a_schema_that_fills_in_too_much_is_said_to_be_at_fault() -> None:
     endless, call = Tool("pay", "", itself, hand_written), ToolCall("pay", {})
 
     told = "the schema of 'pay' is at fault: for what is left out it fills in more than 100,000"
-    assert argument_faults(call, endless) == [f"{told} characters, or goes too deep"]
+    assert argument_faults(call, endless) == [
+        f"{told} characters, goes too deep, or has too many options to try"
+    ]
     assert with_defaults(call, endless) == {}
     assert default_faults(call, Tool("pay", "", schema(), hand_written)) == []
 

@@ -8,7 +8,8 @@ from functools import reduce
 from typing import Any, cast
 
 from detent.core.schema.accepted_keywords import KNOWN, MANY, NAMED, ONE, UNCHECKED
-from detent.core.schema.validation import compile_schema, pointer_parts
+from detent.core.schema.references import pointer_parts
+from detent.core.schema.validation import compile_schema
 
 PARTS_MAX = 5_000
 """How many schemas in schemas there may be once references are followed."""

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 
-from detent.core.schema.validation import ASKED, Schema, Validator, compile_schema, resolve
+from detent.core.schema.references import Schema, resolve
+from detent.core.schema.validation import ASKED, Validator, compile_schema
 from detent.core.values.frozen import thaw
 
 META_SCHEMA = {"$ref": "https://json-schema.org/draft/2020-12/schema"}

@@ -7,10 +7,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count
 from math import inf, isfinite
 from typing import Any, TypeAlias, cast
+
+from attrs import Factory, define
 
 from detent.core.errors import DetentError
 from detent.core.schema.constraints import rules_of, unmet
@@ -20,19 +22,24 @@ from detent.core.schema.record_fields import RecordField, class_of, field_names,
 from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import bare_type, type_name
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
+from detent.core.schema.work import Effort, Work
 from detent.core.values.frozen import thaw
 from detent.core.values.hashes import require_spread
 
 Reader: TypeAlias = Callable[[object, str], Any]
-Read: TypeAlias = Callable[[Any], Any]
+Read: TypeAlias = "Callable[[Any, _Reading], Any]"
 """Makes a value of JSON one of a type; raises whatever says why it is none."""
 
+Make: TypeAlias = Callable[[Any], Any]
 Fault: TypeAlias = tuple[str, str]
 """The place inside a value, as in ``.a[0]``, and the reason why it cannot be read."""
 
 
 Fields: TypeAlias = dict[str, tuple[RecordField, Read]]
 
+
+FAULTS_MAX = 20
+"""How many faults are said of one value that fits no type of a union: each type adds its own."""
 
 EXACT = frozenset({str, int, bool})
 """The types whose instances JSON has as they are."""
@@ -77,13 +84,16 @@ def reader(hint: Any) -> Reader:
         TypeError: JSON carries no values of the type, or of one inside it.
         NameError: a class inside it has a field whose type is named, and is nowhere.
     """
-    read = _Readers().reader(hint)
+    readers = _Readers()
+    read = readers.reader(hint)
 
     def read_named(value: object, name: str) -> Any:
         if type(value) is hint and hint in EXACT:
             return value  # most are of their type: a call less for each
         try:
-            return read(value)
+            if readers.has_choices:  # a part that stands in two places is read in each
+                return read(thaw(value), _Reading({}))
+            return read(value, _Reading())
         except Exception as error:  # the constructors of users' classes raise what they like
             parts = _faults_in(error)
             faults = (f"'{name}{place}' cannot be used: {reason}" for place, reason in parts)
@@ -138,12 +148,26 @@ def plain(value: Any) -> object:
     raise TypeError(f"nothing in JSON stands for {type_name(kind)}")
 
 
+@define(eq=False)
+class _Reading:
+    """One value that is read.
+
+    `records` are those of its parts that are read as records, by part and class, or why they are
+    none: each type of a union reads the same parts, and to read them anew for each takes so many
+    times longer with each level.
+    """
+
+    records: dict[tuple[int, int], tuple[object, Sequence[Fault]]] | None = None
+    effort: Effort = Factory(Effort)
+
+
 class _Readers:
     """Makes what reads the values of a type, and of all types inside it."""
 
     def __init__(self) -> None:
         self._records: dict[Any, Read] = {}
         self.models: list[Any] = []
+        self.has_choices = False
 
     def reader(self, hint: Any) -> Read:
         """What reads the values of a type.
@@ -154,15 +178,16 @@ class _Readers:
         form, kind, parts = type_form(hint)
         match form:
             case "scalar":
-                return thaw if kind is object else partial(_scalar, kind)
+                return _thawed if kind is object else partial(_scalar, kind)
             case "choice":
                 return _choice(parts)
             case "annotated":
                 return self._annotated(*parts)
             case "union":
+                self.has_choices |= len([*filter(_has_parts, parts)]) > 1
                 return partial(_union, kind, [*map(self.reader, parts)])
             case "path":
-                return lambda value: kind(_require(value, "string"))
+                return lambda value, reading: kind(_require(value, "string"))
             case "model":
                 self.models.append(kind)
                 return partial(_model, kind)
@@ -182,7 +207,7 @@ class _Readers:
     def _mapping(self, key: Any, item: Any) -> Read:
         read_key = self.reader(key)
         is_number = bare_type(key) in (int, float)  # which JSON has as text
-        read_name = (lambda name: read_key(json.loads(name))) if is_number else read_key
+        read_name = partial(_number_name, read_key) if is_number else read_key
         return partial(_mapping, read_name, self.reader(item))
 
     def _record(self, hint: Any) -> Read:
@@ -202,7 +227,33 @@ def _require(value: Any, *types: JsonType) -> Any:
     raise _OtherTypeError(f"must be {' or '.join(types)}, got {short_json(value)}")
 
 
-def _scalar(kind: Any, value: Any) -> Any:
+def _has_parts(hint: Any) -> bool:
+    """Whether values of the type may have others in them."""
+    return type_form(hint)[0] not in ("scalar", "choice", "path")
+
+
+def _thawed(value: object, reading: _Reading) -> object:
+    return thaw(value)
+
+
+@lru_cache(256)
+def _work(kind: Any) -> Work:
+    """What pydantic has to do for a model; nothing that is counted, where no schema says it."""
+    try:
+        written = kind.model_json_schema()
+        return Work(written, "validation_alias" in repr(kind.__pydantic_core_schema__))
+    except Exception:  # noqa: BLE001 - code of users may stand in it
+        return Work({})
+
+
+def _model(kind: Any, value: object, reading: _Reading) -> object:
+    plain_value = thaw(value)
+    if _work(kind).has_choices:
+        reading.effort.add(_work(kind), plain_value)
+    return kind.model_validate(plain_value)
+
+
+def _scalar(kind: Any, value: Any, reading: _Reading) -> Any:
     if type(value) is kind and (kind is not float or isfinite(value)):
         return value
     types = SCHEMAS[kind]["type"]
@@ -217,7 +268,7 @@ def _choice(choices: Iterable[object]) -> Read:
     values = plain_choices(choices)
     by_identity = dict(zip(map(identity, values), choices, strict=True))
 
-    def read(value: object) -> object:
+    def read(value: object, reading: _Reading) -> object:
         if (key := identity(value)) in by_identity:
             return by_identity[key]
         raise ValueError(f"must be one of {values}, got {short_json(value)}")
@@ -225,45 +276,53 @@ def _choice(choices: Iterable[object]) -> Read:
     return read
 
 
-def _check_rules(read: Read, rules: Sequence[tuple[str, Any]], value: object) -> object:
-    result = read(value)
+def _number_name(read: Read, name: str, reading: _Reading) -> object:
+    return read(json.loads(name), reading)
+
+
+def _check_rules(
+    read: Read, rules: Sequence[tuple[str, Any]], value: object, reading: _Reading
+) -> object:
+    result = read(value, reading)
     if unfit := list(unmet(result, rules)):
         raise ValueError(f"{' and '.join(unfit)}, got {short_json(value)}")
     return result
 
 
-def _union(hint: Any, options: Sequence[Read], value: object) -> object:
+def _union(hint: Any, options: Sequence[Read], value: object, reading: _Reading) -> object:
     faults: list[Fault] = []
     for read in options:
         try:
-            return read(value)
+            return read(value, reading)
         except _OtherTypeError:
             continue
         except Exception as error:  # noqa: BLE001 - the next type may take the value
             faults += _faults_in(error)
     if faults:
-        raise _PartsError(faults)
+        raise _PartsError([*dict.fromkeys(faults)][:FAULTS_MAX])
     raise _OtherTypeError(f"must be {type_name(hint)}, got {short_json(value)}")
 
 
-def _array(make: Read, read: Read, value: Any) -> object:
-    parts = _parts((place, x, read) for place, x in enumerate(_require(value, "array")))
+def _array(make: Make, read: Read, value: Any, reading: _Reading) -> object:
+    items = enumerate(_require(value, "array"))
+    parts = _parts(((place, x, read) for place, x in items), reading)
     if make is set or make is frozenset:
         require_spread(parts)
     return make(parts)
 
 
-def _row(make: Read, reads: Sequence[Read], value: Any) -> object:
+def _row(make: Make, reads: Sequence[Read], value: Any, reading: _Reading) -> object:
     if len(_require(value, "array")) != len(reads):
         raise ValueError(f"must have {len(reads)} items, got {len(value)}")
-    return make(_parts(zip(count(), value, reads)))
+    return make(_parts(zip(count(), value, reads), reading))
 
 
-def _mapping(key: Read, item: Read, value: Any) -> object:
+def _mapping(key: Read, item: Read, value: Any, reading: _Reading) -> object:
     entries = _require(value, "object").items()
-    names = _parts((name, name, key) for name, _ in entries)
+    names = _parts(((name, name, key) for name, _ in entries), reading)
     require_spread(names)
-    result = dict(zip(names, _parts((name, x, item) for name, x in entries), strict=True))
+    items = _parts(((name, x, item) for name, x in entries), reading)
+    result = dict(zip(names, items, strict=True))
     if len(result) < len(names):  # of "1" and "1.0" one has won, and people were shown both
         raise ValueError(f"has several names for one key: {_alike(names, value)}")
     return result
@@ -276,12 +335,29 @@ def _alike(keys: Iterable[object], names: Iterable[str]) -> str:
     return next(f"{short_json(a)} and {short_json(b)}" for a, b in pairs if a != b)
 
 
-def _record(kind: Any, fields: Fields, value: Any) -> object:
+def _record(kind: Any, fields: Fields, value: Any, reading: _Reading) -> object:
+    known, key = reading.records, (id(value), id(fields))
+    if known is None or not isinstance(value, dict):
+        return _new_record(kind, fields, value, reading)
+    if key not in known:
+        try:
+            known[key] = _new_record(kind, fields, value, reading), ()
+        except Exception as error:
+            known[key] = None, _faults_in(error)
+            raise
+    record, faults = known[key]
+    if faults:
+        raise _PartsError(faults)
+    return record
+
+
+def _new_record(kind: Any, fields: Fields, value: Any, reading: _Reading) -> object:
     data = _require(value, "object")
     names = (name for name, (field, _) in fields.items() if field.is_required)
     faults = [(f".{name}", "is missing") for name in names if name not in data]
     faults += [(f".{name}", "is not known") for name in data if name not in fields]
-    parts = _parts(((name, data[name], fields[name][1]) for name in data if name in fields), faults)
+    entries = ((name, data[name], fields[name][1]) for name in data if name in fields)
+    parts = _parts(entries, reading, faults)
     return kind(**{fields[name][0].alias or name: x for name, x in zip(data, parts, strict=True)})
 
 
@@ -293,14 +369,16 @@ def _model(kind: Any, value: Any) -> object:
 
 
 def _parts(
-    entries: Iterable[tuple[str | int, object, Read]], faults: Iterable[Fault] = ()
+    entries: Iterable[tuple[str | int, object, Read]],
+    reading: _Reading,
+    faults: Iterable[Fault] = (),
 ) -> list[Any]:
     """The parts of a value, each at its place read; what is wrong is said of all of them."""
     parts: list[Any] = []
     all_faults = [*faults]
     for place, value, read in entries:
         try:
-            parts.append(read(value))
+            parts.append(read(value, reading))
         except Exception as error:  # noqa: BLE001 - raised with the others, after the last
             spot = f"[{place}]" if isinstance(place, int) else f".{place}"
             all_faults += [(f"{spot}{inside}", reason) for inside, reason in _faults_in(error)]

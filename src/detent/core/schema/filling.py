@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from attrs import Factory, define, field, frozen
 
-from detent.core.schema.json_values import identity
-from detent.core.schema.validation import DEPTH_MAX, Schema, Validator, require_json, resolve
+from detent.core.schema.json_values import Codes, Place, identity
+from detent.core.schema.references import Schema, resolve
+from detent.core.schema.schema_parts import first_alike, leading_to_defaults
+from detent.core.schema.validation import DEPTH_MAX, Validator, require_json
 from detent.core.values.frozen import thaw
 
-Place: TypeAlias = tuple[str | int, ...]
+T = TypeVar("T")
 Rules: TypeAlias = Mapping[str, Any]
 
 Decision: TypeAlias = tuple[Sequence[Schema], Sequence[Place]]
@@ -29,11 +31,14 @@ ROUNDS = 10
 FILLED_MAX = 100_000
 """How many characters, as JSON, may be filled in: defaults in defaults grow with each level."""
 
+FILLS_MAX = 4_000
+"""How often parts may be filled in in one round, to try options and at last: some 0.2 s."""
+
+EACH_MAX = 20
+"""How often each part may be, however many there are."""
+
 TRIED_MAX = 20
 """How deep options may stand in options, where several of each fit: so deep goes the stack."""
-
-DOWN = frozenset({"properties", "prefixItems", "contains"})
-"""The keywords that speak of parts of a value which it may leave out."""
 
 BETWEEN = len(": , ")
 MISSING = object()
@@ -71,8 +76,12 @@ class Filling:
     most: int = FILLED_MAX
     _tests: dict[object, Validator] = field(init=False, factory=dict)
     _filling: frozenset[int] = field(
-        init=False, default=Factory(lambda self: _leading_to_defaults(self.root), takes_self=True)
+        init=False, default=Factory(lambda self: leading_to_defaults(self.root), takes_self=True)
     )
+    _first: dict[int, Any] = field(
+        init=False, default=Factory(lambda self: first_alike(self.root), takes_self=True)
+    )
+    _always: dict[int, tuple[Schema, ...]] = field(init=False, factory=dict)
 
     def filled(self, value: Mapping[str, Any]) -> Filled:
         """A copy of an object, filled in however deep, and what is unclear of it.
@@ -96,7 +105,7 @@ class Filling:
             return Filled(written)
         except _TooMuchError:
             return Filled(written, is_too_much=True)
-        return Filled(seen, tuple(_unlike([before, seen], ())))
+        return Filled(seen, tuple(Codes().unlike([before, seen], ())))
 
     def is_filling(self, schema: Schema) -> bool:
         """Whether a schema that stands in the root may fill in a part of a value.
@@ -111,6 +120,25 @@ class Filling:
         if test is None:
             test = self._tests[id(option)] = Validator(self._alone(option))
         return test.fits_json(value)
+
+    def meaning(self, schema: Schema) -> Schema:
+        """The first schema that says the same: that which it refers to, or one that is equal."""
+        if isinstance(schema, Mapping) and len(schema) == 1 and "$ref" in schema:
+            schema = resolve(schema["$ref"], self.root)
+        return self.first(schema)
+
+    def first(self, part: T) -> T:
+        """The first part of the root that is equal: what is said twice is looked at once."""
+        return cast(T, self._first.get(id(part), part))
+
+    def always(self, schema: Rules) -> tuple[Schema, ...]:
+        """What a schema says of the same value under no condition."""
+        if id(schema) not in self._always:
+            said = [resolve(schema["$ref"], self.root)] if "$ref" in schema else []
+            said += schema.get("allOf", ())
+            said += [options[0] for options in _options(schema) if len(options) == 1]
+            self._always[id(schema)] = tuple(said)
+        return self._always[id(schema)]
 
     def matches(self, name: str, pattern: str) -> bool:
         """Whether the name of a property is one that a pattern speaks of."""
@@ -147,12 +175,32 @@ class _Walk:
     has_choices: bool = field(init=False, default=False)
     unclear: list[Place] = field(init=False, factory=list)
     _room: int = field(init=False, default=Factory(lambda self: self.filling.most, takes_self=True))
+    _fills: int = field(init=False, default=0)
+    _parts: set[int] = field(init=False, factory=set)
     _tried: int = field(init=False, default=0)
+    _fit: dict[tuple[int, int], bool] = field(init=False, factory=dict)
     _decided: dict[tuple[int, int], Decision] = field(init=False, factory=dict)
+    _known: dict[tuple[int, ...], Any] = field(init=False, factory=dict)
+    _codes: Codes = field(init=False, factory=Codes)
 
-    def fill(self, spot: _Spot, schemas: Iterable[Schema]) -> Any:
-        """The value with what these say of it, and of what is in it."""
+    def fill(self, spot: _Spot, schemas: Sequence[Schema]) -> Any:
+        """The value with what these say of it, and of what is in it.
+
+        RULE: what is tried, options of options of it, is tried once for each part of the value.
+        """
+        if spot.value is not spot.seen:
+            return self._fill(spot, schemas)
+        key = id(spot.value), *(id(self.filling.first(schema)) for schema in schemas)
+        if key not in self._known:
+            self._known[key] = self._fill(spot, schemas)
+        return self._known[key]
+
+    def _fill(self, spot: _Spot, schemas: Sequence[Schema]) -> Any:
         if len(spot.place) >= DEPTH_MAX:
+            raise _TooMuchError
+        self._fills += 1
+        self._parts.add(id(spot.value))
+        if self._fills > max(FILLS_MAX, EACH_MAX * len(self._parts)):
             raise _TooMuchError
         rules = [*self._about(schemas, lambda part: self._chosen(spot, part))]
         if not rules:
@@ -235,20 +283,13 @@ class _Walk:
             if not ahead:
                 ahead.extend(choose(later.popleft()))
                 continue
-            schema = ahead.popleft()
+            schema = self.filling.first(ahead.popleft())
             if isinstance(schema, bool) or id(schema) in found:
                 continue
             found.add(id(schema))
             yield schema
             later.append(schema)
-            ahead.extendleft([*self._always(schema)][::-1])
-
-    def _always(self, schema: Rules) -> Iterator[Schema]:
-        """What a schema says of the same value under no condition."""
-        if "$ref" in schema:
-            yield resolve(schema["$ref"], self.filling.root)
-        yield from schema.get("allOf", ())
-        yield from (options[0] for options in _options(schema) if len(options) == 1)
+            ahead.extendleft(self.filling.always(schema)[::-1])
 
     def _chosen(self, spot: _Spot, schema: Rules) -> Iterator[Schema]:
         """What a schema says of a value under a condition that holds, or as an option."""
@@ -267,9 +308,10 @@ class _Walk:
 
     def _fitting(self, spot: _Spot, options: Sequence[Schema]) -> Sequence[Schema]:
         """Those of several that count: what the value fits, where they fill in the same."""
-        key = id(spot.seen), id(options)
+        key = id(spot.seen), id(self.filling.first(options))
         if key not in self._decided:
-            fit = [option for option in options if self._applies(spot.seen, option)]
+            different = {id(x): x for x in map(self.filling.meaning, options)}.values()
+            fit = [option for option in different if self._applies(spot.seen, option)]
             fit = fit[:1] if spot.own > 0 else fit
             whole = spot._replace(value=spot.seen)
             unlike = self._unlike(whole, fit) if len(fit) > 1 else ()
@@ -287,52 +329,16 @@ class _Walk:
         filled = [self.fill(spot, [option]) for option in options]
         self._tried -= 1
         del self.unclear[known:]  # each tells it where it counts
-        return [*_unlike(filled, spot.place)]
+        return [*self._codes.unlike(filled, spot.place)]
 
     def _applies(self, seen: Any, schema: Schema) -> bool:
         self.has_choices = True
-        return seen is not MISSING and self.filling.fits(seen, schema)
-
-
-def _leading_to_defaults(root: Rules) -> frozenset[int]:
-    """By their ids, all parts of a schema that lead to a default of a part of the value.
-
-    A property may be called as a keyword is: then it may be one more than those.
-    """
-    into: dict[int, list[int]] = {id(root): []}  # who leads to each
-    down: list[tuple[int, int]] = []  # from a schema to what it says of what may be left out
-    defaults: list[int] = []
-    ahead: list[Any] = [root]
-    while ahead:
-        part = ahead.pop()
-        for name, inner in part.items() if isinstance(part, Mapping) else enumerate(part):
-            if name == "default":
-                defaults.append(id(part))
-            try:  # a property may be called so, too
-                is_reference = name == "$ref" and isinstance(inner, str)
-                target = resolve(inner, root) if is_reference else inner
-            except (LookupError, TypeError, ValueError):
-                continue  # nobody can follow it
-            if not isinstance(target, Mapping | list | tuple):
-                continue
-            if id(target) not in into:
-                into[id(target)] = []
-                ahead.append(target)
-            into[id(target)].append(id(part))
-            if name in DOWN:
-                down.append((id(part), id(target)))
-    with_default = _reaching(defaults, into)
-    return _reaching([part for part, inner in down if inner in with_default], into)
-
-
-def _reaching(ends: Iterable[int], into: Mapping[int, Sequence[int]]) -> frozenset[int]:
-    """All from where one of these is reached."""
-    found, ahead = set[int](), [*ends]
-    while ahead:
-        if (one := ahead.pop()) not in found:
-            found.add(one)
-            ahead += into[one]
-    return frozenset(found)
+        if seen is MISSING:
+            return False
+        key = id(seen), id(schema)
+        if key not in self._fit:
+            self._fit[key] = self.filling.fits(seen, schema)
+        return self._fit[key]
 
 
 def _options(schema: Rules) -> Iterator[Sequence[Schema]]:
@@ -350,22 +356,3 @@ def _everything(schema: Rules) -> Iterator[Schema]:
         yield from options
     yield from schema.get("dependentSchemas", {}).values()
     yield from (schema[word] for word in ("if", "then", "else") if word in schema)
-
-
-def _unlike(values: Sequence[Any], place: Place) -> Iterator[Place]:
-    """Where not all of several values are the same."""
-    if len({identity(value) for value in values}) <= 1:
-        return
-    kinds = {type(value) for value in values}
-    if kinds not in ({dict}, {list}):
-        yield place
-        return
-    parts: dict[str | int, list[Any]] = {}
-    for value in values:
-        for name, part in value.items() if kinds == {dict} else enumerate(value):
-            parts.setdefault(name, []).append(part)
-    for name, found in parts.items():
-        if len(found) < len(values):
-            yield (*place, name)
-        else:
-            yield from _unlike(found, (*place, name))

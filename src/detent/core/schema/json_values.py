@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from types import NoneType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from attrs import define, field
 
 JsonType: TypeAlias = Literal["string", "integer", "number", "boolean", "null", "array", "object"]
+
+Place: TypeAlias = tuple[str | int, ...]
+"""The way to a part of a value."""
 
 CLASSES: Mapping[JsonType, type | tuple[type, ...]] = {
     "string": str,
@@ -43,6 +48,48 @@ def identity(value: object) -> object:
     if isinstance(value, list):
         return ("array", tuple(map(identity, value)))
     return value
+
+
+@define(eq=False)
+class Codes:
+    """Numbers that two JSON values share exactly when they are equal as JSON.
+
+    Each part is looked at once, however many values it stands in: keep them, they go by identity.
+    """
+
+    _parts: dict[int, int] = field(init=False, factory=dict)
+    _numbers: dict[object, int] = field(init=False, factory=dict)
+
+    def of(self, value: Any) -> int:
+        """The number of a value."""
+        if not isinstance(value, dict | list | tuple):
+            return self._number(("", identity(value)))
+        if id(value) not in self._parts:
+            entries = value.items() if isinstance(value, dict) else enumerate(value)
+            parts = frozenset([(name, self.of(part)) for name, part in entries])
+            self._parts[id(value)] = self._number((isinstance(value, dict), parts))
+        return self._parts[id(value)]
+
+    def _number(self, key: object) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def unlike(self, values: Sequence[Any], place: Place) -> Iterator[Place]:
+        """Where not all of several values are the same."""
+        if len({*map(self.of, values)}) <= 1:
+            return
+        kinds = {type(value) for value in values}
+        if kinds not in ({dict}, {list}):
+            yield place
+            return
+        parts: dict[str | int, list[Any]] = {}
+        for value in values:
+            for name, part in value.items() if kinds == {dict} else enumerate(value):
+                parts.setdefault(name, []).append(part)
+        for name, found in parts.items():
+            if len(found) < len(values):
+                yield (*place, name)
+            else:
+                yield from self.unlike(found, (*place, name))
 
 
 def path_text(path: Iterable[str | int]) -> str:

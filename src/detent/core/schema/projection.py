@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from detent.core.schema.accepted_keywords import IN_PLACE, KNOWN, parts, parts_under, without
-from detent.core.schema.validation import pointer_parts, resolve
+from detent.core.schema.references import pointer_parts, resolve
 
 Json: TypeAlias = dict[str, Any]
 Names: TypeAlias = frozenset[str]

@@ -11,22 +11,21 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
-from functools import partial, reduce
+from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from attrs import Factory, field, frozen
 
 from detent.core.schema.json_values import path_text, short_json
+from detent.core.schema.references import Path, Schema, part_at, resolve
 from detent.core.schema.scalars import SCALARS
+from detent.core.schema.work import Pairs, Work
 from detent.core.values.frozen import is_deep, thaw
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, KeywordValidator, ValidationError
-
-Schema: TypeAlias = "Mapping[str, Any] | bool"
-Path: TypeAlias = "Sequence[str | int]"
 
 DEPTH_MAX = 128
 """How deep a value may be: the library recurses on a stack that a thread may have little of."""
@@ -41,6 +40,12 @@ FAULTS_MAX = 20
 EXPLAINED_MAX = 11
 """How deep a value may be where it is said what is wrong with forms in forms, each some two levels
 deep: to look at the options of all of them takes twice as long with each form more."""
+
+LOOKS_MAX = 8_000
+"""How often parts of such a value may be looked at for that, some 0.1 s: each option is tried."""
+
+LOOKS_EACH_MAX = 2
+"""How often each part may be by each schema that speaks of it, however many there are."""
 
 NAMES_MAX = 100
 """How many names an object may have where it is said which of them are wrong: the library makes a
@@ -125,10 +130,19 @@ class Validator:
         text = repr(self.schema)
         # options stand in options where the schema refers to itself or to others
         branches = "'$ref'" in text and ("'anyOf'" in text or "'oneOf'" in text)
-        if branches and is_deep(value, EXPLAINED_MAX):
+        if branches and (is_deep(value, EXPLAINED_MAX) or self._is_long_to_explain(value)):
             return "are nested too deep to say where"
         is_wide = "'propertyNames'" in text and _is_wide(value)
         return "have an object with too many names to say which" if is_wide else ""
+
+    def _is_long_to_explain(self, value: object) -> bool:
+        known: Pairs = {}
+        work = Work(self.schema, tries_all=True)
+        try:
+            looks = work.looks(value, self.schema, known)
+        except (LookupError, TypeError, ValueError):  # only the library follows its references
+            return False
+        return looks > max(LOOKS_MAX, LOOKS_EACH_MAX * len(known))
 
     def fits(self, value: object) -> bool:
         """Whether a value fits the schema."""
@@ -200,26 +214,6 @@ def _is_wide(value: object) -> bool:
     if isinstance(value, dict):
         return len(value) > NAMES_MAX or any(map(_is_wide, value.values()))
     return isinstance(value, CONTAINERS) and any(map(_is_wide, value))
-
-
-def resolve(reference: str, root: Schema) -> Schema:
-    """The schema that a local reference (``#``, ``#/$defs/x``) names.
-
-    Raises:
-        LookupError: there is none.
-    """
-    return cast(Schema, _part_at(root, pointer_parts(reference)))
-
-
-def pointer_parts(reference: str) -> list[str]:
-    """The names on the way from the root of a schema to what a local reference names."""
-    parts = reference.removeprefix("#").split("/")[1:]
-    return [part.replace("~1", "/").replace("~0", "~") for part in parts]  # thus ~01 is ~1
-
-
-def _part_at(root: Any, path: Path) -> Any:
-    """What stands at a path; a JSON pointer has the places in lists as texts."""
-    return reduce(lambda part, x: part[int(x) if isinstance(part, list) else x], path, root)
 
 
 def _is_read(read: Callable[[str], object], text: str) -> bool:
@@ -357,13 +351,13 @@ class _Explainer:
     def _part(self, path: Path) -> Mapping[str, Any]:
         """The part of the schema at a path; nothing, where that is in a schema of the library's."""
         try:
-            part = _part_at(self.root, path)
+            part = part_at(self.root, path)
         except (LookupError, TypeError):
             return {}
         return part if isinstance(part, Mapping) else {}
 
     def _value(self, error: ValidationError) -> Any:
-        return _part_at(self.value, error.instance_path[self.depth :])
+        return part_at(self.value, error.instance_path[self.depth :])
 
     def _place(self, error: ValidationError, *further: str) -> str:
         path = [*error.instance_path[self.depth :], *further]

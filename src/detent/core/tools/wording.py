@@ -155,7 +155,7 @@ def too_much_filled_in(name: str, most: int) -> str:
     """What a call leaves out would become more than a call may have."""
     return (
         f"the schema of {name!r} is at fault: for what is left out it fills in more than {most:,} "
-        "characters, or goes too deep"
+        "characters, goes too deep, or has too many options to try"
     )
 
 

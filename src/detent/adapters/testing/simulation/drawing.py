@@ -9,7 +9,8 @@ from typing import Any, get_args
 from detent.adapters.tools.type_schemas import SchemaWriter
 from detent.core.errors import DetentError
 from detent.core.schema.conversion import convert
-from detent.core.schema.validation import faults, resolve
+from detent.core.schema.references import resolve
+from detent.core.schema.validation import faults
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import Reply
 from detent.core.values.frozen import thaw
