@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
@@ -121,5 +121,5 @@ def test_what_is_asked_reads_as_one_text_alone(monkeypatch: pytest.MonkeyPatch) 
 
     for place in ("description", "reason", "arguments"):
         held = [{"to": text} if place == "arguments" else text for text in texts]
-        shown = {str(question_lines(evolve(CALL, **{place: each}))) for each in held}
+        shown = {str(question_lines(evolve(CALL, **cast("Any", {place: each})))) for each in held}
         assert len(shown) == len(texts), place
