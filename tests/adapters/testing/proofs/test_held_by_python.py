@@ -36,7 +36,7 @@ PAY = create_tool_from_function(pay)
 
 LATER: Future[Any] = Future()
 LATER.set_result(pay)
-AT_THE_END = ExitStack()
+AT_THE_END: Any = ExitStack()
 AT_THE_END.callback(pay, 900)
 SCHEDULE = sched.scheduler()
 SCHEDULE.enter(0, 1, pay, (900,))
@@ -86,7 +86,7 @@ def proof_beside(function: Callable[[], Any]) -> Proof:
 
 WAYS: dict[str, Callable[[], Any]] = {
     "future": lambda: LATER.result()(900),
-    "stack": lambda: [AT_THE_END.close()],
+    "stack": lambda: AT_THE_END.close() or 1,
     "scheduler": lambda: [SCHEDULE.run()],
     "tee": lambda: next(TEE),
     "property": lambda: PROPERTY.fget(900),
