@@ -115,7 +115,7 @@ def test_what_an_object_of_python_holds_is_seen(way: str) -> None:
 
 
 def by_an_import() -> Any:
-    import a_module_that_nobody_has  # type: ignore[import-not-found]
+    import a_module_that_nobody_has  # type: ignore[import-not-found]  # there is none
 
     return a_module_that_nobody_has.anything
 
