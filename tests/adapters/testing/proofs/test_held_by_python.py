@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 import sched
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
@@ -46,7 +45,7 @@ MADE: Any = type("Made", (), {"__init__": lambda self, amount: paying(amount)})
 ALIAS: Any = GenericAlias(MADE, (int,))
 SCANNER: Any = cast(Any, re).Scanner([("x", paying)])
 DECODER = json.JSONDecoder(object_hook=paying)
-GROUP: Any = ExceptionGroup("x", [ValueError(pay)]) if sys.version_info >= (3, 11) else None
+GROUP: Any = ExceptionGroup("x", [ValueError(pay)])
 SLICE: Any = slice(pay)
 CELL = CellType(pay)
 GET: Any = {"pay": pay}.get
@@ -108,8 +107,6 @@ WAYS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_what_an_object_of_python_holds_is_seen(way: str) -> None:
     """Whether it is called by that object, or by who takes it out."""
-    if way == "group" and GROUP is None:
-        pytest.skip("this Python has none")
     with pytest.raises(ValueError, match=r"about a function that \['beside'\] calls by itself"):
         proof_beside(WAYS[way])
 
