@@ -11,7 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from detent import ChatMessage, FileContent, OutputType, ToolCall
-from detent.adapters.confirmation.console import _value, barred
+from detent.adapters.confirmation.console import _value
+from detent.adapters.confirmation.rows import barred
 from detent.adapters.faces.openai_texts import in_code
 from detent.adapters.faces.replies import sound
 from detent.adapters.mcp.definitions import _clean

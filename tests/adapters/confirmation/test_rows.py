@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
+from ast import literal_eval
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from detent import RichConsoleUI, SimpleConsoleUI
-from detent.adapters.confirmation.console import BAR
+from detent.adapters.confirmation.console import NARROWEST
+from detent.adapters.confirmation.rows import BAR, FOLD, SPACE, exact_text
 from detent.adapters.system.terminal import columns, escape_control
 from detent.approvals import PendingCall
 
@@ -50,6 +53,29 @@ def letters(text: str) -> str:
     return "".join(text.split())
 
 
+def unbarred(row: str) -> str:
+    """What of a text is in a row."""
+    return row.removeprefix(BAR.rstrip()).removeprefix(FOLD.rstrip())
+
+
+SPELLED = re.compile(r"\\(\\|x..|u....|U........|[nrt])")
+
+
+def read_back(rows: list[str]) -> str:
+    """The memo that a question shows, as they read it who cannot see a space at a row's end."""
+    texts = list[str]()
+    for row in inside(rows):
+        if row.startswith(FOLD):
+            texts[-1] += row.removeprefix(FOLD)
+        elif row.startswith(BAR.rstrip()):
+            texts[-1] += "\n" + row[len(BAR) :]
+        else:
+            texts.append(row)
+    exact = (SPELLED.sub(lambda one: literal_eval(f"'{one[0]}'"), text) for text in texts)
+    (memo,) = (text for text in exact if text.startswith("  memo = "))
+    return memo.removeprefix('  memo = "').removesuffix('"')
+
+
 @UIS
 @WIDTHS
 @given(memo=TEXTS)
@@ -66,18 +92,49 @@ def test_no_row_is_wider_than_the_terminal_and_none_is_cut(
 
     assert [row for row in rows if max(cell_len(row), _ours(row)) > width] == []
     assert [row for row in rows if row[0] not in "▌▛▙"] == []
-    first = [text for text in inside(rows) if not text.startswith(BAR.rstrip())]
+    first = [text for text in inside(rows) if not text.startswith((BAR.rstrip(), FOLD.rstrip()))]
     starts = ["pay wants", "Pays.", "  memo =", "  to =", "Run pay?"]
     starts = starts[1:] if rows[0].startswith("▛▀ pay") else starts  # it is the title
     assert len(first) == len(starts), first
     assert all(text.startswith(start) for text, start in zip(first, starts, strict=True)), first
-    whole = "".join(text.removeprefix(BAR.rstrip()) for text in inside(rows))
-    assert letters(f'"{escape_control(memo)}"') in letters(whole)
+    whole = "".join(map(unbarred, inside(rows)))
+    shown_as = escape_control(exact_text(f'"{memo}"')).replace("\t", "\\t")
+    assert letters(shown_as.replace(SPACE, "")) in letters(whole.replace(SPACE, ""))
 
 
 def _ours(row: str) -> int:
     """Without the frame and its space: where these are too wide, no text goes to a new row."""
     return sum(map(columns, row.strip("▌▐▛▜▙▟▀▄ ")))
+
+
+ALIKE = st.text(st.sampled_from("aa  \n\t\\|.漢\u200b\x1b☰\ufe0f"), max_size=80)
+"""Of what could be taken for something else: much of it at the end of a row."""
+
+
+@UIS
+@given(memo=TEXTS | ALIKE, width=st.integers(1, 90))
+@example(memo="df -h /srv # how much is left?\nrm -rf /srv", width=80)
+@example(memo="a" * 80 + "  \n" + " " * 200 + "漢 漢" * 30, width=40)
+@example(memo="\\u200b \u200b \\\u200b \\x20 \\n \x1b \\x1b \t \\t ", width=80)
+def test_no_two_texts_look_the_same(ui: SimpleConsoleUI, memo: str, width: int) -> None:
+    """What is shown can be read back, so that it is shown of that text alone."""
+    assume(width >= NARROWEST or not isinstance(ui, RichConsoleUI))  # the terminal breaks its rows
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        patch.setattr(sys, "stdout", screen := io.StringIO())
+        ui.show(call_of(memo), whole=True)
+
+    assert read_back(screen.getvalue().strip("\n").split("\n")) == memo
+
+
+@UIS
+def test_a_line_that_goes_on_is_not_drawn_as_the_next_one(ui: SimpleConsoleUI) -> None:
+    """Behind a # the one is a comment, and the other one is run."""
+    head = "df -h /srv # how much room is there? " + "x" * 28
+    goes_on, next_one = (shown(ui, call_of(f"{head}{end}rm -rf /srv"), 80) for end in " \n")
+
+    assert any("  ...  rm -rf /srv" in row for row in goes_on)
+    assert any("    | rm -rf /srv" in row for row in next_one)
 
 
 @UIS
@@ -87,7 +144,7 @@ def test_tools_with_long_names_do_not_look_alike(ui: SimpleConsoleUI, width: int
     there, gone = (shown(ui, call_of("x", LONG + end), width) for end in ("in_preview", "for_ever"))
 
     assert there != gone
-    text = there[0].strip("▛▀▜ ") + "".join(row.removeprefix(BAR) for row in inside(there))
+    text = there[0].strip("▛▀▜ ") + "".join(map(unbarred, inside(there)))
     assert f"{LONG}in_previewwantstorun" in letters(text)
     name = f"{LONG}in_preview"
     assert f"Run{name[:14]}…{name[-15:]}?" in letters(text)
@@ -121,7 +178,7 @@ def test_the_narrowest_terminal_cuts_nothing(width: int) -> None:
     """It breaks rows of the frame: to hide what is asked about would be worse."""
     rows = shown(RichConsoleUI(), call_of("abcdefghijk䷀lmnop"), width)
 
-    assert "abcdefghijk䷀lmnop" in letters("".join(row.removeprefix(BAR) for row in inside(rows)))
+    assert "abcdefghijk䷀lmnop" in letters("".join(map(unbarred, inside(rows))))
 
 
 def test_a_frame_is_as_wide_as_the_terminal_where_rich_takes_it_for_another(

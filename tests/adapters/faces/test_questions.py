@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
@@ -110,5 +110,16 @@ def test_no_argument_makes_a_row_of_a_question_on_a_screen(monkeypatch: pytest.M
 
     rows = "\n".join(text for text, _ in question_lines(call) if text).split("\n")
     assert all(len(row) < 40 and row.startswith("▌ ") for row in rows)
-    faked = [row for row in rows if "to = Ann" in row]
-    assert [row.startswith("▌     | ") for row in faked] == [True]
+    faked = [row for row in rows if row.endswith("to =")]
+    assert [row.startswith("▌   ... ") for row in faked] == [True]
+
+
+def test_what_is_asked_reads_as_one_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the sign of an end of a line, nor what spells out a letter, passes for it."""
+    monkeypatch.setattr("detent.adapters.cli.runs.looking._is_screen", lambda: True)
+    texts = ("a\nb", "a\\nb", "a ↵ b", "a\u2028b", "a\\u2028b", "a\tb", "a\\tb", "a       b")
+
+    for place in ("description", "reason", "arguments"):
+        held = [{"to": text} if place == "arguments" else text for text in texts]
+        shown = {str(question_lines(evolve(CALL, **cast("Any", {place: each})))) for each in held}
+        assert len(shown) == len(texts), place

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from shutil import get_terminal_size
 from threading import Lock
@@ -16,6 +15,7 @@ from attrs import fields, frozen
 
 from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.durations import deadline
+from detent.adapters.confirmation.rows import barred, exact_text, terminal_encoding
 from detent.adapters.confirmation.typed_values import (
     faults_about,
     kinds_of,
@@ -23,15 +23,7 @@ from detent.adapters.confirmation.typed_values import (
     readers_of,
 )
 from detent.adapters.system.installation import install_command
-from detent.adapters.system.terminal import (
-    Marked,
-    columns,
-    drop_typed_keys,
-    escape_control,
-    mark,
-    print_text,
-    spelled,
-)
+from detent.adapters.system.terminal import columns, drop_typed_keys, print_text, spelled
 from detent.core.run.approval import Scope
 from detent.core.tools.masking import MASK
 from detent.core.values.frozen import thaw
@@ -50,7 +42,6 @@ NAME_WIDTH = 30
 FRAMED, NARROWEST = 5, 16
 """The columns of a frame and of what is free in it; with fewer ones a row would be cut in it."""
 
-BAR = "    | "
 NOT_GIVEN = object()
 
 CHOICES = "Run {}? [y]es [n]o [a]nswer for it [r]emember [s]how all [m]odify: "
@@ -120,7 +111,7 @@ class SimpleConsoleUI(Described):
 
     def ask(self, prompt: str) -> str:
         """Ask the human for a line."""
-        return input(spelled(prompt, _encoding()))
+        return input(spelled(prompt, terminal_encoding()))
 
     def now(self) -> float:
         """The time, in seconds since 1970: how long is left to answer is counted from it."""
@@ -128,7 +119,7 @@ class SimpleConsoleUI(Described):
 
     def show(self, pending: PendingCall, *, whole: bool) -> None:
         """Show what is to be decided; long arguments shortened, unless `whole`."""
-        self.say(barred(f"{pending.tool_name} wants to run", "\n"))
+        self.say(barred(exact_text(f"{pending.tool_name} wants to run"), "\n"))
         for _, text in _question(pending, self.now(), whole=whole):
             self.say(barred(text))
 
@@ -221,14 +212,14 @@ class RichConsoleUI(SimpleConsoleUI):
 
     def say(self, text: str) -> None:
         """Show a line, as plain text: nothing in it is markup."""
-        plain = spelled(text, _encoding())
+        plain = spelled(text, terminal_encoding())
         _rich().print(plain, markup=False, highlight=False, soft_wrap=True)
 
     def ask(self, prompt: str) -> str:
         """Ask for a line."""
         from rich.text import Text
 
-        plain = spelled(prompt, _encoding())
+        plain = spelled(prompt, terminal_encoding())
         _rich().print(Text(plain, style="bold cyan"), end="", soft_wrap=True)
         return input()
 
@@ -244,7 +235,7 @@ class RichConsoleUI(SimpleConsoleUI):
             _framed(text, inside, "cyan", len(label))
             for label, text in _question(pending, self.now(), whole=whole)
         ]
-        wants = f"{pending.tool_name} wants to run"
+        wants = exact_text(f"{pending.tool_name} wants to run")
         title = _framed(wants, inside - 2, "bold")
         if "\n" in title.plain:  # rich would show its beginning, and two tools would look alike
             parts.insert(0, _framed(wants, inside, "bold"))
@@ -280,10 +271,6 @@ def _framed(text: str, inside: int, style: str, styled: int | None = None) -> An
     return framed
 
 
-def _encoding() -> str | None:
-    return getattr(sys.stdout, "encoding", None)
-
-
 def _properties(pending: PendingCall) -> Mapping[str, Any]:
     found: Mapping[str, Any] = pending.parameters.get("properties", {})
     return found
@@ -297,7 +284,7 @@ def _question(pending: PendingCall, now: float, *, whole: bool) -> Iterator[tupl
     if pending.expires_at is not None:
         yield "", deadline(pending.expires_at, now)
     for text in filter(None, (pending.description, pending.reason, _of(pending, "changed"))):
-        yield "", text
+        yield "", exact_text(text)
     left_out = _of(pending, "defaults") or ()
     for name, value in pending.arguments.items():
         source = "  (default)" if name in left_out else ""
@@ -337,19 +324,19 @@ def _argument(pending: PendingCall, name: str, value: object, *, whole: bool) ->
 
 def _value(value: object, *, whole: bool) -> str:
     plain = thaw(value)
-    # Texts stand in quotes, but have their own lines: a letter is read as a letter.
-    quote = '"' if isinstance(plain, str) else ""
-    text = (
-        plain
-        if isinstance(plain, str)
-        else json.dumps(
-            plain, ensure_ascii=False, indent=2 if _is_deep(plain) else None, default=str
-        )
-    )
+    if isinstance(plain, str):  # in quotes, but with its own lines: a letter is read as a letter
+        kept, more = _kept(plain, whole=whole)
+        return exact_text(f'"{kept}"') + more
+    indent = 2 if _is_deep(plain) else None
+    text = json.dumps(plain, ensure_ascii=False, indent=indent, default=str)
+    return "".join(_kept(text, whole=whole))
+
+
+def _kept(text: str, *, whole: bool) -> tuple[str, str]:
+    """What is shown of a text, and what says how much of it is not."""
     kept = text if whole else "\n".join(text[:WIDTH].split("\n")[:LINES])
     left = len(text) - len(kept)
-    more = f" … {left} more characters, see [s]how all" if left > 0 else ""
-    return f"{quote}{kept}{quote}{more}"
+    return kept, f" … {left} more characters, see [s]how all" if left > 0 else ""
 
 
 def _is_deep(value: object) -> bool:
@@ -361,36 +348,3 @@ def _shortened(name: str) -> str:
     end = NAME_WIDTH // 2
     short = name if len(name) <= NAME_WIDTH else f"{name[: end - 1]}…{name[-end:]}"
     return json.dumps(short, ensure_ascii=False)[1:-1]
-
-
-def barred(
-    text: str, before: str = "", *, inside: int = 0, count: Callable[[str], int] = columns
-) -> Marked:
-    """Text for the screen, each row marked and further ones barred: none passes for one of ours.
-
-    Also those that a terminal would make of a long line: they end where a word does. A frame, with
-    so many columns `inside`, has the mark already.
-    """
-    start = "" if inside else f"{mark(_encoding())} "
-    width = inside or get_terminal_size().columns - 1
-    indent = len(start) + bool(start)  # the mark may be drawn two columns wide
-    rows, used = [""], indent
-    for char in escape_control(text, _encoding()).expandtabs():
-        if char == "\n" or used + count(char) > width:
-            word = "" if char in " \n" else _last_word(rows[-1])
-            after = indent + len(BAR) + sum(map(count, word))
-            if after + count(char) > width:  # behind a bar is less room than in the first row
-                word, after = "", indent + len(BAR)
-            rows[-1] = rows[-1].removesuffix(word)
-            rows.append(word)
-            used = after
-        if char != "\n":
-            rows[-1] += char
-            used += count(char)
-    return Marked(before + start + f"\n{start}{BAR}".join(rows))
-
-
-def _last_word(row: str) -> str:
-    """What of a full row can go on in the next one; nothing of one that is a single word."""
-    before, _, word = row.rpartition(" ")
-    return word if before.strip() else ""

@@ -15,7 +15,7 @@ from rich.console import Console
 from detent import AlwaysAskPolicy, SQLiteJournal, Tool, ToolCall
 from detent.adapters.cli.endings import REFUSED
 from detent.adapters.cli.show import put
-from detent.adapters.confirmation.console import barred
+from detent.adapters.confirmation.rows import barred
 from tests.adapters.cli.runs.clerks import PAY, app, begin, call, clerk, said
 
 pty = pytest.importorskip("pty", reason="a terminal of its own is had on POSIX alone")

@@ -18,7 +18,7 @@ from detent import (
 from detent.adapters.cli.main import main
 from detent.adapters.cli.runs.printing import age, duration, put_lines, table
 from detent.adapters.cli.runs.views import timeline
-from detent.adapters.confirmation.console import barred
+from detent.adapters.confirmation.rows import barred
 from detent.adapters.stories.parts import Stretch
 from detent.adapters.stories.story import story_of
 from detent.adapters.system.terminal import Marked

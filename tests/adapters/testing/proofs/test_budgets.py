@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent import (
     NEVER_RAN,
@@ -39,6 +40,10 @@ def wire(amount: int) -> str:
     return f"wired {amount}"
 
 
+ONCE = evolve(pay, on_unknown="ask", max_calls=1)
+"""Of which there are fewer runs: it is called once at most, and not begun again by itself."""
+
+
 def in_its_own_run(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
     """What a policy sees that looks at the calls of one tool in one run."""
     past = [one.origin for message in run.messages for one in message.tool_call_results]
@@ -48,23 +53,23 @@ def in_its_own_run(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
     return Allow() if sum(amounts) <= 100 else Ask()
 
 
-def proved(policy: Any, *tools: Any, turns: int = 1, **more: Any) -> Proof:
+def proved(policy: Any, *tools: Any, turns: int = 1, paying: Tool = pay, **more: Any) -> Proof:
     """Whether an agent stays within its budget, whose tools stand under one policy."""
-    names = ["pay", *(one.name for one in tools if one is wire)]
+    names = ["pay", *(one.name for one in tools if one.name == "wire")]
     claim = budget_never_exceeded(amount=100, tools=names)
     agent = Agent(
         chat_generator=ScriptedChatGenerator(),
-        tools=[pay, *tools],
+        tools=[paying, *tools],
         confirmation_strategies={tuple(names): policy},
     )
     given = {name: [{"amount": 60 if name == "pay" else 50}] for name in names}
     return check(agent, claim, turns=turns, arguments=given, **more)
 
 
-def payer(policy: Any) -> AgentTool:
+def payer(policy: Any, paying: Tool = pay) -> AgentTool:
     inner = Agent(
         chat_generator=ScriptedChatGenerator(),
-        tools=[pay],
+        tools=[paying],
         limits=Limits(max_agent_steps=1, max_calls_per_reply=1),
         confirmation_strategies={"pay": policy},
     )
@@ -73,8 +78,10 @@ def payer(policy: Any) -> AgentTool:
 
 def test_one_budget_is_never_exceeded_over_two_tools() -> None:
     """Nor in the next turn, though a proof does not tell conversations apart."""
-    assert proved(AskOverBudget("amount", 100), wire).states > 20
-    assert proved(AskOverBudget("amount", 100), wire, turns=2, calls=1).states > 100
+    budget, wire_or_ask = AskOverBudget("amount", 100), evolve(wire, on_unknown="ask")
+
+    assert proved(budget, wire_or_ask, paying=ONCE).states > 20
+    assert proved(budget, wire_or_ask, paying=ONCE, turns=2, calls=1).states > 100
 
 
 def test_what_counts_for_each_tool_is_refuted() -> None:
@@ -95,7 +102,7 @@ def test_one_budget_is_never_exceeded_by_agents_inside() -> None:
     """Of their own, and at once with the one around them."""
     budget = AskOverBudget("amount", 100)
 
-    assert proved(budget, payer(budget)).states > 20
+    assert proved(budget, payer(budget, ONCE), paying=ONCE).states > 1000
 
 
 def test_a_payment_that_is_run_again_after_a_crash_is_followed_to_an_end() -> None:

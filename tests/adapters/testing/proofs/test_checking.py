@@ -111,13 +111,15 @@ REPLIED = ModelReplied(
 
 def test_a_claim_is_proved() -> None:
     """And it is said how much was looked at."""
-    proof = check(spec_of(), never_runs_unapproved("pay"), always_ends_within(2))
+    look_again = create_tool_from_function(look, on_unknown="rerun")
+    spec = spec_of(always_ask, look_again, PAY, steps=1)
+    proof = check(spec, never_runs_unapproved("pay"), always_ends_within(1), turns=1)
 
     assert isinstance(proof, Proof)
-    assert (proof.turns, proof.calls, proof.cut) == (2, 2, 0)
+    assert (proof.turns, proof.calls, proof.cut) == (1, 2, 0)
     assert proof.states > 1000
     assert proof.transitions > 4 * proof.states
-    assert str(proof).startswith("never_runs_unapproved('pay'), always_ends_within(2): holds for")
+    assert str(proof).startswith("never_runs_unapproved('pay'), always_ends_within(1): holds for")
 
 
 def test_a_refutation_is_a_story_that_can_be_played() -> None:
@@ -460,9 +462,9 @@ def test_a_budget_is_that_of_agents_inside_as_well() -> None:
     spec = AgentSpec(State({}), by_name([tool]), limits=Limits(1))
 
     with pytest.raises(Refuted, match="asked when 400 tokens are spent"):
-        check(spec, claim)
+        check(spec, claim, calls=1)
     limited = evolve(spec, limits=Limits(1, max_tokens=300))
-    assert check(limited, claim).claims == (claim.name,)
+    assert check(limited, claim, calls=1).claims == (claim.name,)
 
 
 def test_what_is_no_claim_is_refused() -> None:
@@ -583,5 +585,7 @@ def test_a_tool_may_make_and_read_values_of_attrs() -> None:
     for function in (known, made):
         spec = evolve(SPEC, tools=by_name([PAY, create_tool_from_function(function)]))
         assert check(
-            evolve(spec, policies=FrozenDict(pay=always_ask)), never_runs_unapproved("pay")
+            evolve(spec, policies=FrozenDict(pay=always_ask)),
+            never_runs_unapproved("pay"),
+            calls=1,
         )

@@ -17,13 +17,12 @@ from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.hints import resume_command, runs_command
 from detent.adapters.cli.runs.looking import (
     DIGEST_SHOWN,
-    one_row,
     question_lines,
     required_story,
     told_if_outdated,
 )
 from detent.adapters.cli.runs.options import app_option, json_option, place_option, run_argument
-from detent.adapters.cli.runs.printing import put_json, put_lines, say
+from detent.adapters.cli.runs.printing import exact_row, one_row, put_json, put_lines, say
 from detent.adapters.cli.runs.proving import (
     WAYS,
     Proof,
@@ -36,7 +35,7 @@ from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import put
 from detent.adapters.stories.entries import compact
 from detent.adapters.stories.parts import Story
-from detent.adapters.system.terminal import drop_typed_keys, escape_control
+from detent.adapters.system.terminal import drop_typed_keys
 from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES
@@ -234,7 +233,7 @@ def _decision(
     if options["modify"] is not None:
         arguments = _arguments(pending, options["modify"])
         secret = [name for name, value in pending.arguments.items() if value == MASK]
-        instead = one_row(escape_control(compact(masked(arguments, secret))))
+        instead = exact_row(compact(masked(arguments, secret)))
         if not as_json:
             say(f"changed so, {pending.tool_name} would run with {instead}")
         _require_seen(pending, options, instead, as_json=as_json)

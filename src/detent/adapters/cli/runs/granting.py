@@ -12,9 +12,9 @@ import click
 from detent.adapters.cli.endings import REFUSED, ending
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.hints import runs_command
-from detent.adapters.cli.runs.looking import one_row, required_story
+from detent.adapters.cli.runs.looking import required_story
 from detent.adapters.cli.runs.options import app_option, json_option, place_option, run_argument
-from detent.adapters.cli.runs.printing import Line, age, moment, put_json, put_lines, say
+from detent.adapters.cli.runs.printing import Line, age, moment, one_row, put_json, put_lines, say
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named, run_to_end
 from detent.adapters.stories.entries import compact

@@ -24,7 +24,9 @@ from detent.adapters.cli.runs.options import app_option, json_option, place_opti
 from detent.adapters.cli.runs.printing import (
     Line,
     age,
+    exact_row,
     moment,
+    one_row,
     put_json,
     put_lines,
     say,
@@ -42,7 +44,8 @@ from detent.adapters.cli.runs.stores import (
 )
 from detent.adapters.cli.runs.stores import store_text as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
-from detent.adapters.confirmation.console import argument_label, barred
+from detent.adapters.confirmation.console import argument_label
+from detent.adapters.confirmation.rows import barred, exact_text
 from detent.adapters.stories.entries import compact, event_path
 from detent.adapters.stories.parts import Story
 from detent.adapters.stories.story import story_of
@@ -306,11 +309,6 @@ def _expiry(asked_at: float | None, expires_s: float | None) -> float | None:
     return None if asked_at is None or expires_s is None else asked_at + expires_s
 
 
-def one_row(text: object) -> str:
-    """A text of anybody's without ends of lines: it cannot pass for a row of ours."""
-    return " ↵ ".join(str(text).splitlines())
-
-
 def _is_screen() -> bool:
     return any(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))
 
@@ -323,16 +321,16 @@ def _question(question: dict[str, Any]) -> list[Line]:
     lines = [
         (f"{question['run_id']}{inside}  {question['tool_name']}{since}{until}", "bold yellow")
     ]
-    lines += [(f"  {question['description']}", "")] if question.get("description") else []
+    lines += [(f"  {exact_text(text)}", "") for text in [question.get("description")] if text]
     lines += [
         (f"  {argument_label(name)} = {compact(value)}{source}", "")
         for part, source in (("arguments", ""), ("state", "  (from the state)"))
         for name, value in question.get(part, {}).items()
     ]
-    lines += [(f"  why: {question['reason']}", "dim")] if question["reason"] else []
+    lines += [(f"  why: {exact_text(text)}", "dim") for text in [question["reason"]] if text]
     if digest := question.get("digest"):
         lines.append((f"  digest: {digest[:DIGEST_SHOWN]}", "dim"))
-    rows = [(one_row(text), style) for text, style in lines]
+    rows = [(exact_row(text), style) for text, style in lines]
     if _is_screen():
         rows = [(barred(text), style) for text, style in rows]
     return [*rows, ("", "")]

@@ -97,6 +97,16 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def one_row(text: object) -> str:
+    """A text of anybody's without ends of lines: it cannot pass for a row of ours."""
+    return " ↵ ".join(str(text).splitlines())
+
+
+def exact_row(text: str) -> str:
+    """JSON, or a text whose backslashes are doubled, in a row that no other one gives."""
+    return escape_control(text).replace("\n", "\\n")
+
+
 def say(text: str) -> None:
     """A message to whoever looks on: to stderr, so that it is in no document."""
     click.echo(escape_control(text, getattr(sys.stderr, "encoding", None)), err=True)

@@ -7,6 +7,7 @@ from itertools import chain
 from types import MethodType
 from typing import Any
 
+from detent.adapters.confirmation.call_rules import CallRule
 from detent.adapters.testing.proofs.functions import behind, called_by, finds_unseen, reached_from
 from detent.adapters.testing.proofs.named_functions import (
     Found,
@@ -16,7 +17,13 @@ from detent.adapters.testing.proofs.named_functions import (
     texts_in,
 )
 from detent.adapters.testing.proofs.properties import Property
-from detent.adapters.testing.proofs.roots import of_agent
+from detent.adapters.testing.proofs.roots import (
+    A_HOOK,
+    THE_POLICY,
+    functions_in,
+    of_agent,
+    values_in,
+)
 from detent.core.control.hooks import Hook
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
@@ -47,7 +54,8 @@ def require_all_callers(
             raise ValueError(
                 f"{claim.name} cannot be proved: {sorted(unseen)} runs code that it makes itself "
                 "(eval, timeit), or finds something by a name (getattr, hasattr, pickle, format of "
-                "a text made elsewhere) or among all that there is (gc), or begins a process, "
+                "a text made elsewhere) or among all that there is (gc, inspect), or imports a "
+                "module that nobody has imported so far, or begins a process, "
                 "which may be anything; "
                 "claim the same of that, or do without"
             )
@@ -73,17 +81,59 @@ def require_no_readers(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
         ValueError: a policy or a claim reads the conversation or past decisions.
     """
     places = [place for _, agent in _agents(spec) for place in of_agent(agent, ())]
-    policies = [(place, found) for place, found in places if place.startswith("the policy")]
+    policies = [(place, found) for place, found in places if place.startswith(THE_POLICY)]
     for place, found in [*policies, *((claim.name, Found(claim.judge)) for claim in claims)]:
-        own = [own_function(one) for one in reached_from([found])]
-        code = [one.__code__ for one in own if one is not None and not is_of_python(one)]
         # a value of the state is read by a text: run.state.read("messages")
-        words = chain.from_iterable((*names_in(each), *texts_in(each)) for each in code)
-        if named := sorted(PAST.intersection(words)):
+        if named := sorted(PAST & _words(reached_from([found]))):
             raise ValueError(
                 f"{place} reads {named}: runs that differ in these alone count as one; "
                 "check(…, exact=True) tells them apart"
             )
+
+
+def require_seen_state(
+    spec: AgentSpec[Any],
+    claims: Sequence[Property],
+    hooks: Mapping[tuple[str, ...], Sequence[Hook]],
+) -> None:
+    """Refuse tools that take the state itself, where something goes by it: no tool is run.
+
+    What such a tool writes is told by nothing that a proof can see.
+
+    Raises:
+        ValueError: there is one, and a policy, a hook or a claim looks at the state.
+    """
+    agents = [*_agents(spec)]
+    tools = [tool for _, agent in agents for tool in agent.tools.values()]
+    if not (writers := sorted({tool.name for tool in tools if tool.signature.state is not None})):
+        return
+    readers: list[tuple[str, object]] = [(claim.name, claim.judge) for claim in claims]
+    for path, agent in agents:
+        readers += [(f"{THE_POLICY} of {name!r}", one) for name, one in agent.policies.items()]
+        readers += [(A_HOOK, hook.function) for hook in hooks.get(path, ())]
+    for place, reader in readers:
+        if _looks_at_state(reader):
+            raise ValueError(
+                f"{place} looks at the state, which {writers} may change to anything: they take "
+                "the state itself (a parameter of a state class), and no tool is run; let them "
+                "return what is to be stored (outputs_to_state)"
+            )
+
+
+def _looks_at_state(reader: object) -> bool:
+    """Whether code names the state, or is that of a rule with patterns for it."""
+    reached = [*reached_from(functions_in([reader]))]
+    held = values_in([reader, *reached, *(getattr(one, "__self__", None) for one in reached)])
+    return any(isinstance(one, CallRule) and one.state for one in held) or "state" in _words(
+        reached
+    )
+
+
+def _words(functions: Iterable[object]) -> set[str]:
+    """The names and texts in the code of functions, but for that of Python and of ours."""
+    own = [own_function(one) for one in functions]
+    code = [one.__code__ for one in own if one is not None and not is_of_python(one)]
+    return {*chain.from_iterable((*names_in(each), *texts_in(each)) for each in code)}
 
 
 def _agents(

@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from attrs import evolve, field, frozen
 
 from detent.adapters.agent.assembly import inner_hooks_of
-from detent.adapters.testing.proofs.callers import require_all_callers, require_no_readers
+from detent.adapters.testing.proofs.callers import (
+    require_all_callers,
+    require_no_readers,
+    require_seen_state,
+)
 from detent.adapters.testing.proofs.patience import unwearied
 from detent.adapters.testing.proofs.properties import Property, Violation
 from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
@@ -139,7 +143,8 @@ def check(
         ValueError: a tool is named that there is not, or that never runs, or arguments do not fit,
             or nothing can be called or begun: the claim would hold because nothing happens. Or a
             claim leaves out another name of the function that it speaks of, or a tool that calls
-            it by itself, or a hook or a policy does. Or hooks change a call again and again.
+            it by itself, or a hook or a policy does. Or hooks change a call again and again. Or a
+            tool takes the state itself, and a policy, a hook or a claim looks at the state.
         HookError: a hook has failed.
         UnstorableError: something in a run cannot be stored, so that nothing tells it from others.
     """
@@ -147,6 +152,7 @@ def check(
     _require_sense(spec, claims, arguments or {}, results or {})
     hooks = _hooks_of(agent, spec)
     require_all_callers(spec, claims, hooks)
+    require_seen_state(spec, claims, hooks)
     if not exact:
         require_no_readers(spec, claims)
     if calls < 1:

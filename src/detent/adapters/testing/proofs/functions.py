@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -13,6 +14,7 @@ from detent.adapters.testing.proofs.named_functions import (
     Key,
     arguments_of,
     imports_in,
+    is_of_others,
     is_of_python,
     layers,
     named_in,
@@ -78,7 +80,7 @@ UNSEEN_MODULES = frozenset(
             "trace",
         ),
         *("_pickle", "copyreg", "ctypes", "marshal", "pickle", "pickletools", "shelve"),
-        *("gc", "imp", "importlib", "pkgutil", "pydoc", "zipimport", "zipapp"),
+        *("gc", "imp", "importlib", "inspect", "pkgutil", "pydoc", "zipimport", "zipapp"),
         *("multiprocessing", "pty", "subprocess"),
     }
 )
@@ -147,8 +149,10 @@ def _finds_unseen(own: FunctionType) -> bool:
     named = [own.__globals__.get(name) for name in names]
     names |= {value.__name__ for value in named if isinstance(value, NAMED)}  # by another name
     modules = {*imports_in(own.__code__), *map(_module_of, named)}
+    if any(name not in sys.modules and not is_of_others(name) for name in imports_in(own.__code__)):
+        return True  # a module of which nothing is known yet
     # one that is named is one, unless it is a word that anything may have as an attribute
-    modules |= names - {"code", "profile", "trace", "imp"}
+    modules |= names - {"code", "profile", "trace", "imp", "inspect"}
     return bool(UNSEEN & names or any(name.partition(".")[0] in UNSEEN_MODULES for name in modules))
 
 

@@ -28,9 +28,10 @@ from types import (
     MemberDescriptorType,
     MethodType,
     ModuleType,
+    TracebackType,
 )
-from typing import Any, TypeAlias, get_args
-from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictionary
+from typing import Any, TypeAlias, get_args, get_origin
+from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictionary, finalize
 
 from attrs import field, frozen
 
@@ -217,7 +218,7 @@ class _Walk:
         if (frame := _frame_of(value)) is not None:  # what it goes on with
             for name in {*names_in(frame.f_code)}:
                 yield from self.functions_of(frame.f_globals.get(name), None, depth + 1)
-        for part in islice(table_parts(value), MOST):
+        for part in islice(chain(table_parts(value), _held_by_python(value)), MOST):
             yield from self.functions_of(part, None, depth + 1)
         if isinstance(value, FunctionType) or _is_plain(value):
             yield from self._set_functions(value, depth)
@@ -228,7 +229,9 @@ class _Walk:
         """Those of what somebody has set on a function, or on an object of Python's own."""
         if isinstance(value, type | ModuleType) or _is_ours(value):
             return
-        attributes = getattr(value, "__dict__", {})
+        attributes = {**getattr(value, "__dict__", {})}
+        if isinstance(value, FunctionType):
+            attributes |= {"__annotations__": value.__annotations__, "__doc__": value.__doc__}
         for name in {*self.names} & {*attributes} - {"__wrapped__"}:
             yield from self.functions_of(attributes[name], None, depth + 1)
 
@@ -267,6 +270,9 @@ def _current_of(variable: ContextVar[Any]) -> Iterable[Any]:
 
 
 RESUMED = (GeneratorType, CoroutineType, AsyncGeneratorType)
+LED_ON = (type, ModuleType, FrameType, TracebackType, CodeType)
+WALKED = (FunctionType, MethodType, *RESUMED)
+WIDE = frozenset({"logging", "typing", "unittest"})
 BUILT_INS = frozenset({"builtins", "itertools"})
 TABLES: tuple[tuple[Any, Callable[[Any], Iterable[Any]]], ...] = (
     (defaultdict, lambda table: chain([table.default_factory], table.values(), table)),
@@ -277,6 +283,7 @@ TABLES: tuple[tuple[Any, Callable[[Any], Iterable[Any]]], ...] = (
     (Queue, lambda queue: tuple(queue.queue)),
     (SimpleQueue, get_referents),
     (ReferenceType, lambda reference: (reference(),)),
+    (finalize, lambda last: last.peek() or ()),
     (ContextVar, _current_of),
     (EnumType, lambda kind: kind.__members__.values()),
     (Enum, lambda member: (vars(member).get("_value_"),)),
@@ -292,7 +299,20 @@ def table_parts(value: Any) -> Iterable[Any]:
             return parts(value)
     if isinstance(value, Iterator) and type(value).__module__ in BUILT_INS:
         return get_referents(value)  # what it iterates over: to go on with it would use it up
-    return get_args(value)  # of a type, which may have a note: Annotated[int, pay]
+    # of a type, which may have a note, as Annotated[int, pay] has, and stands for another one
+    return (*get_args(value), get_origin(value))
+
+
+def _held_by_python(value: Any) -> Iterable[Any]:
+    """What an object of a class of Python holds: a slice, a scheduler, a method of a table.
+
+    All of it, as Python's code names it and not that of the user. But for a logger, which leads to
+    every other one, and what leads to all that there is.
+    """
+    home = top_of(type(value).__module__)
+    if home in OURS | WIDE or not is_of_others(home) or isinstance(value, (*LED_ON, *WALKED)):
+        return ()
+    return [part for part in get_referents(value) if not isinstance(part, LED_ON)]
 
 
 def _held(value: Any, name: str) -> Iterator[Any]:
@@ -325,6 +345,8 @@ def _special_names(value: Any) -> Iterator[str]:
 
     Or its library does, which takes whatever has them for a file, a stream or a table.
     """
+    if isinstance(value, ModuleType):  # which is asked for a name that it has not got
+        yield "__getattr__"
     kind = value if isinstance(value, type) else type(value)
     for owner in kind.__mro__:
         if not is_of_others(owner.__module__):

@@ -46,6 +46,9 @@ LIBRARIES = frozenset(
 Of no other object is what it holds called: a policy may look at a bank that can also pay.
 """
 
+A_HOOK, THE_POLICY = "a hook", "the policy"
+"""How a message calls what an agent carries."""
+
 ALIASES = ("__value__", "__bound__", "__constraints__")
 """What a name for a type stands for, which no table of its attributes has."""
 
@@ -57,7 +60,7 @@ def carried_by(tool: Tool) -> Iterator[Found]:
     wired = [part for output in tool.outputs for part in (output.source, output.handler)]
     component = getattr(tool.function, "__self__", None)
     warm_up = getattr(component, "warm_up", None)  # which an agent calls before its first run
-    return _functions_in([*handlers, *wired, tool.on_unknown, warm_up])
+    return functions_in([*handlers, *wired, tool.on_unknown, warm_up])
 
 
 def of_types(tool: Tool) -> Iterator[Found]:
@@ -68,37 +71,38 @@ def of_types(tool: Tool) -> Iterator[Found]:
     """
     declared = tool.signature.declared.items()
     from_model = [hint for name, hint in declared if name not in tool.hidden]
-    return _functions_in([*from_model, tool.signature.returns])
+    return functions_in([*from_model, tool.signature.returns])
 
 
 def of_agent(spec: AgentSpec[Any], hooks: Sequence[Hook]) -> Iterator[tuple[str, Found]]:
     """The functions that an agent carries beside its tools, each with what it is there."""
-    carried: list[tuple[str, object]] = [("a hook", hook.function) for hook in hooks]
-    carried += [(f"the policy of {name!r}", policy) for name, policy in spec.policies.items()]
+    carried: list[tuple[str, object]] = [(A_HOOK, hook.function) for hook in hooks]
+    carried += [(f"{THE_POLICY} of {name!r}", policy) for name, policy in spec.policies.items()]
     carried += [
         (f"the handler of the state key {name!r}", key.handler)
         for name, key in spec.state.fields.items()
     ]
     carried += [("the price in the limits", spec.limits.price)]
     carried += [("the type of the answer", spec.output and spec.output.kind)]
-    return ((place, found) for place, value in carried for found in _functions_in([value]))
+    return ((place, found) for place, value in carried for found in functions_in([value]))
 
 
-def _functions_in(values: Iterable[object]) -> Iterator[Found]:
+def functions_in(values: Iterable[object]) -> Iterator[Found]:
     """The functions that values stand for, and those in whatever these are made of."""
+    for value in values_in(values):
+        yield from _methods(value) if isinstance(value, type) else _functions_of(value)
+
+
+def values_in(values: Iterable[object]) -> Iterator[object]:
+    """Values, and whatever these are made of, each once."""
     seen = dict[int, object]()  # which keeps them alive
     left = deque(values)
     while left:
         value = left.popleft()
-        if id(value) in seen:
-            continue
-        seen[id(value)] = value
-        if isinstance(value, type):
-            yield from _methods(value)
-            left += _parts_of_class(value)
-        else:
-            yield from _functions_of(value)
-            left += _parts(value)
+        if id(value) not in seen:
+            seen[id(value)] = value
+            yield value
+            left += _parts_of_class(value) if isinstance(value, type) else _parts(value)
 
 
 def _functions_of(value: object) -> Iterator[Found]:

@@ -1,0 +1,80 @@
+"""Rows of a question on a terminal: marked, never too wide, and no two texts look the same."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from shutil import get_terminal_size
+
+from detent.adapters.system.terminal import Marked, columns, escape_control, mark
+
+BAR, FOLD = "    | ", "  ... "
+"""How a further line of a text begins, and how a line goes on that is too long for a row.
+
+RULE: they differ. What stands behind a ``#`` is a comment in the same line, and a command in the
+next one."""
+
+SPACE = "\\x20"
+"""A space that could not be seen otherwise. A text has none of it: see `exact_text`."""
+
+
+def terminal_encoding() -> str | None:
+    """What the terminal can carry; None if it does not say."""
+    return getattr(sys.stdout, "encoding", None)
+
+
+def exact_text(text: str) -> str:
+    r"""`text` as a row can show it and nothing else that way: what is spelled out is no text.
+
+    >>> exact_text("C:\\x20 ")
+    'C:\\\\x20\\x20'
+    """
+    return re.sub(r" (?=\n|\Z)", r"\\x20", text.replace("\\", "\\\\"))
+
+
+def barred(
+    text: str, before: str = "", *, inside: int = 0, count: Callable[[str], int] = columns
+) -> Marked:
+    """Text for the screen, each row marked and further ones barred: none passes for one of ours.
+
+    Also those that a terminal would make of a long line: they end where a word does. A frame, with
+    so many columns `inside`, has the mark already.
+    """
+    start = "" if inside else f"{mark(terminal_encoding())} "
+    width = inside or get_terminal_size().columns - 1
+    first = width - len(start) - bool(start)  # the mark may be drawn two columns wide
+    further = first - len(BAR)
+    # As many spaces as fill a row would be a blank one, of which nobody can count them.
+    most = max(further - 2, 1)
+    shown = escape_control(text, terminal_encoding()).replace("\t", "\\t")
+    shown = shown.replace(" " * most, " " * (most - 1) + SPACE)
+    rows = list[str]()
+    for number, line in enumerate(shown.split("\n")):
+        begin, room = (BAR, further) if number else ("", first)
+        for row in _folded(line, room, further, count):
+            rows.append(begin + row)
+            begin = FOLD
+    return Marked(before + start + f"\n{start}".join(rows))
+
+
+def _folded(line: str, room: int, further: int, count: Callable[[str], int]) -> Iterator[str]:
+    """A line in rows. RULE: none but the last ends with a space, which could not be seen there."""
+    row, used = "", 0
+    for char in line:
+        if row and used + count(char) > room:
+            moved = _moved(row, char)
+            if sum(map(count, moved + char)) > further:  # behind a bar is less room
+                moved = ""
+            yield row.removesuffix(moved)
+            row, used, room = moved, sum(map(count, moved)), further
+        row += char
+        used += count(char)
+    yield row
+
+
+def _moved(row: str, char: str) -> str:
+    """What of a full row goes on in the next one: the last word, and the spaces before it."""
+    word = "" if char == " " else row.rpartition(" ")[2]
+    kept = row.removesuffix(word).rstrip(" ")
+    return row[len(kept) :] if kept else ""
