@@ -48,7 +48,7 @@ def test_a_question_that_was_to_be_judged_anew_is_not_lost_with_its_process() ->
         clerk().run("Pay.", run_id="r")
     with pytest.raises(KeyboardInterrupt):
         clerk(ends).resume("r")
-    assert [(run.status, run.pending) for run in journal.runs()] == [("running", ())]
+    assert [(run.status, run.pending) for run in journal.runs()] == [("running", ("pay",))]
 
     async def asked() -> Sequence[str]:
         async with LocalHost({"clerk": clerk()}, journal) as host:

@@ -16,7 +16,7 @@ from attrs import evolve
 from detent.adapters.drivers.company.forks import ForkedRunError
 from detent.adapters.drivers.company.identity import is_kept, require_same
 from detent.adapters.drivers.company.interruptions import INTERRUPTIONS, shown
-from detent.adapters.drivers.company.listings import listing_of
+from detent.adapters.drivers.company.listings import is_to_be_judged, listing_of
 from detent.adapters.drivers.company.lost_outcomes import LostOutcomes
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.loading import (
@@ -72,7 +72,7 @@ FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
 """How long after the first try the next one is; each pause is twice as long as the one before, up
 to a longest one: what a tool has brought is too dear to wait for a single late try."""
 BEGIN_NO_WAIT = frozenset(kind.__name__ for kind in (ModelReplied, ToolStarted, ToolReturned))
-"""Events with which no wait begins: most turns have no others, and need not be looked at."""
+"""Events with which no wait begins: most turns have no others."""
 
 
 class RunExistsError(JournalConflictError):
@@ -166,9 +166,7 @@ class Recorder:
                 if type(event) in LARGE_KINDS and is_large(event):
                     return self._recording_apart(happened)
             words = happened_data(self._spec, happened)
-        run, may_wait = happened[-1][1], False
-        for kind, _ in words:
-            may_wait = may_wait or kind not in BEGIN_NO_WAIT
+        run, may_wait = happened[-1][1], not all(kind in BEGIN_NO_WAIT for kind, _ in words)
         if not self.is_full(run, len(words)):
             return self.write(run, words, may_wait=may_wait)
         data, again = checkpoint_data(self._spec, run, self._known)
@@ -265,10 +263,8 @@ class Recorder:
             is_quiet = isinstance(run.phase, Thinking)  # the model is asked, and nobody else
             listing = self._quiet if is_quiet else listing_of(self._spec, run, self._quiet)
             change = None if listing == self._listed else listing
-        if status == "waiting" and not listing.pending:
-            # RULE: a question that is to be judged anew is shown to nobody, so that nobody would
-            # ever answer it. Something is owed: whoever finds the run goes on with it
-            status = "running"
+        if status == "waiting" and is_to_be_judged(self._spec, run):
+            status = "running"  # whoever finds it goes on with it
         # a new run has no claim that could be lost
         claim = self._lease.claim if self._length and self._lease is not None else None
         entries: list[Entry] = []

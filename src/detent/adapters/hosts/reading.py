@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from attrs import evolve, field, frozen
 
 from detent.adapters.agent.records.proofs import proof_of
+from detent.adapters.drivers.company.listings import is_to_be_judged
 from detent.adapters.drivers.loading import FORGOTTEN, loaded
 from detent.adapters.drivers.progress import PAUSE_MAX_S, PAUSE_S, check_position
 from detent.adapters.drivers.run_handle import ended_result
@@ -59,8 +60,9 @@ def nobody_asks(run: StoredRun, questions: Sequence[OutdatedQuestion]) -> str:
 def _outdated(
     listed: StoredRun, spec: AgentSpec[Any], run: Run[Any]
 ) -> tuple[OutdatedQuestion, ...]:
-    """The questions that fit no longer, where nobody puts them anew by going on with the run."""
-    return tuple(outdated_questions(spec, run)) if listed.status == "waiting" else ()
+    """The questions that fit no longer: of a run that waits, or that just has them put anew."""
+    is_meant = listed.status == "waiting" or is_to_be_judged(spec, run)
+    return tuple(outdated_questions(spec, run)) if is_meant else ()
 
 
 @frozen
@@ -137,7 +139,8 @@ class Reading:
         if length is None:
             self.unreadable.drop(listed.run_id)
         outdated = _outdated(listed, spec, run) if length is None else ()
-        held_by = self.outdated(listed, outdated) if outdated else ""
+        is_left = bool(outdated) and listed.status == "waiting"  # else somebody goes on with it
+        held_by = self.outdated(listed, outdated) if is_left else ""
         if length is None and not outdated:
             self.current(listed.run_id)
         calls, secrets = pending(spec, run), secrets_of_run(spec, run)

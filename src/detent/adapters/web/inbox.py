@@ -100,7 +100,9 @@ async def _held(host: Host, agent: str | None, run_ids: Collection[str]) -> list
     """Those among the runs that wait, the one last written to first."""
     agents = await host.agents()
     held: list[HeldRun] = []
-    for listed in await host.runs("waiting", agent=agent, limit=RUNS):
+    busy = await host.runs("running", agent=agent, limit=RUNS)  # some are just asked anew
+    waiting = await host.runs("waiting", agent=agent, limit=RUNS)
+    for listed in (*(run for run in busy if run.pending), *waiting):
         if listed.run_id in run_ids or not any(one.has_runs_of(listed.agent) for one in agents):
             continue
         try:

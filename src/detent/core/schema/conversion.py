@@ -250,7 +250,10 @@ def _model(kind: Any, value: object, reading: _Reading) -> object:
     plain_value = thaw(value)
     if _work(kind).has_choices:
         reading.effort.add(_work(kind), plain_value)
-    return kind.model_validate(plain_value)
+    made = kind.model_validate(plain_value)
+    if faults := [*unread(value, made)]:
+        raise _PartsError(faults)
+    return made
 
 
 def _scalar(kind: Any, value: Any, reading: _Reading) -> Any:
@@ -359,13 +362,6 @@ def _new_record(kind: Any, fields: Fields, value: Any, reading: _Reading) -> obj
     entries = ((name, data[name], fields[name][1]) for name in data if name in fields)
     parts = _parts(entries, reading, faults)
     return kind(**{fields[name][0].alias or name: x for name, x in zip(data, parts, strict=True)})
-
-
-def _model(kind: Any, value: Any) -> object:
-    made = kind.model_validate(thaw(value))
-    if faults := [*unread(value, made)]:
-        raise _PartsError(faults)
-    return made
 
 
 def _parts(

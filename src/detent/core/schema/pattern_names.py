@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from detent.core.schema.accepted_keywords import IN_PLACE, parts_under
-from detent.core.schema.validation import resolve
+from detent.core.schema.references import resolve
 
 ITEMS = ("items", "prefixItems", "contains")
 """The keywords whose schemas speak of the items of an array."""

@@ -6,8 +6,9 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -176,22 +177,22 @@ def pending(
                 raise
             say(f"{each} is left out: {error}")
     _put_pending(found, store, outdated, as_json=as_json)
-    for left in [] if as_json else _left_alone(store, ids if run_id else [None], limit):
+    silent = {*ids} - {each["run_id"] for each in found} - {error.run_id for error in outdated}
+    for left in [] if as_json else _left_alone(store, ids if run_id else [None], silent, limit):
         way = _way_to_go_on(left) if app is None else runs_command("resume", left.run_id)
         say(f"Run {left.run_id} asks nothing, and waits for {_whom(left)}: {way}")
 
 
-def _left_alone(store: Journal, ids: Sequence[str | None], limit: int) -> list[StoredRun]:
+def _left_alone(
+    store: Journal, ids: Sequence[str | None], silent: Collection[str], limit: int
+) -> list[StoredRun]:
     """Runs that ask nothing and whose process has ended in the middle: these, or any (None)."""
     if isinstance(store, RemoteHost):  # it goes on with them by itself
         return []
-    found = (
-        run
-        for name in ids
-        for run in every_run(store, RunQuery("running", run_id=name))
-        if not (run.pending or is_driven(store, run.run_id) or engine_that_has(store, run.run_id))
-    )
-    return [*islice(found, limit)]
+    found = (run for name in ids for run in every_run(store, RunQuery("running", run_id=name)))
+    quiet = (run for run in found if not run.pending or run.run_id in silent)
+    owned = partial(is_driven, store), partial(engine_that_has, store)
+    return [*islice((run for run in quiet if not any(has(run.run_id) for has in owned)), limit)]
 
 
 def _way_to_go_on(run: StoredRun) -> str:
@@ -199,10 +200,8 @@ def _way_to_go_on(run: StoredRun) -> str:
     source = click.get_current_context().get_parameter_source("store")
     if source is not ParameterSource.DEFAULT:
         return f"{runs_command('resume', run.run_id)} --app module:name"
-    words = (
-        ("chat", "--thread", run.thread_id) if run.thread_id else ("run", "--resume", run.run_id)
-    )
-    return shlex.join([*program(), *words])
+    thread = ("chat", "--thread", run.thread_id)
+    return shlex.join([*program(), *(thread if run.thread_id else ("run", "--resume", run.run_id))])
 
 
 def _of_host(question: dict[str, Any]) -> dict[str, Any]:
@@ -240,11 +239,9 @@ def _put_pending(
             command = f"{runs_command('pending', run_id)} --app module:name"
             say(f"To decide, its agent's code is needed: {command} shows all that is asked")
             if not found[0]["agent"]:  # those of the command line have no name
-                own = shlex.join([*program(), "run", "--resume", run_id])
-                other = shlex.join([*program(), "chat", "--thread"])
-                say(
-                    f"A run of detent run is decided about by {own}; one of detent chat by {other}."
-                )
+                run = shlex.join([*program(), "run", "--resume", run_id])
+                chat = shlex.join([*program(), "chat", "--thread"])
+                say(f"A run of detent run is decided about by {run}; one of detent chat by {chat}.")
 
 
 def _outdated(error: OutdatedQuestionError, store: Journal) -> list[Line]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from attrs import evolve
 
+from detent.core.machine.binding import outdated_questions
 from detent.core.machine.due import due
 from detent.core.run.effects import WaitUntil
 from detent.core.run.run import AwaitingDecision, BackingOff, Delegated, Pausing, Run
@@ -25,23 +26,32 @@ def listing_of(spec: AgentSpec[Any], run: Run[Any], quiet: Listing) -> Listing:
     # RULE: no process takes a run up for the end of its time, or of a tool's: whoever does gives it
     # all of its time again, and would be the next to go for that reason.
     times = [one.at for one in owed if isinstance(one, WaitUntil) and one.reason not in SILENT]
-    return evolve(quiet, wake_at=min(times, default=None), pending=tuple(_asked(spec, run)))
+    # RULE: a question that fits no more is listed as well. Who looks finds that, and has it put
+    # anew; what no list has, nobody reads.
+    asked = tuple(name for name, _, _ in _questions(spec, run))
+    return evolve(quiet, wake_at=min(times, default=None), pending=asked)
 
 
-def _asked(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[str]:
-    """The tools of the calls about which a human is asked, also by rules that are not here.
+def is_to_be_judged(spec: AgentSpec[Any], run: Run[Any]) -> bool:
+    """Whether a policy is to be asked once more about a call that waits for a human.
 
-    RULE: a question that is of another release's tool is listed. Who looks finds that it fits no
-    more, and has it put anew; what no list has, nobody reads. One that its own process was to judge
-    anew is not: whoever goes on with the run asks.
+    RULE: whoever goes on with the run does so, and nobody is asked before. One whose tool is of
+    another release is not counted: that release may still be up, and its people asked there.
     """
+    is_stale = any(each.is_stale and name in guards for name, each, guards in _questions(spec, run))
+    return is_stale or any(one.was == one.now for one in outdated_questions(spec, run))
+
+
+def _questions(
+    spec: AgentSpec[Any], run: Run[Any]
+) -> Iterator[tuple[str, AwaitingDecision, Container[str]]]:
+    """What waits for humans: each with its tool, and the tools that have policies there."""
     for slot in run.slots:
         status = slot.status
         if isinstance(status, AwaitingDecision):
-            if not (status.is_stale and slot.call.tool_name in spec.guards):
-                yield slot.call.tool_name
+            yield slot.call.tool_name, status, spec.guards
         elif isinstance(status, Delegated):
-            yield from _asked(spec.agents[status.tool_name], status.run)
+            yield from _questions(spec.agents[status.tool_name], status.run)
 
 
 def _waits(run: Run[Any]) -> bool:
