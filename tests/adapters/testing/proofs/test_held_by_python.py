@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 import sched
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -134,7 +134,7 @@ def test_what_runs_a_text_or_is_not_there_yet_cannot_be_seen(beside: Callable[[]
 
 
 @contextmanager
-def opened() -> Iterator[int]:
+def opened() -> Generator[int]:
     yield 1
 
 
