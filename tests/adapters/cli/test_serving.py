@@ -316,9 +316,12 @@ def test_who_may_sign_in_is_read_again_while_it_serves(folder: Path) -> None:
         Path("tokens").write_text(f"Cyd {'c' * 20}\n")
         process.send_signal(signal.SIGHUP)
         assert process.stderr is not None
-        told = [process.stderr.readline() for _ in range(3)]
+        told = [process.stderr.readline() for _ in range(5)]
+        stranger = "people: a token that nobody has was shown, from 127.0.0.1\n"
         assert [line.partition("detent.")[2] for line in told] == [
+            stranger,
             "people: who may sign in has changed: 1 stand there no more as they did, 1 are new\n",
+            stranger,
             "serve: SIGHUP: looks who may sign in\n",
             "people: who may sign in has changed: 1 stand there no more as they did, 0 are new\n",
         ]
