@@ -770,7 +770,7 @@ def test_a_run_that_asks_by_another_release_is_not_silently_left_out() -> None:
     inbox, run, said = asyncio.run(visit())
     for page in (inbox, run):
         assert "Is asked anew" in page
-        assert "its question stands here in a moment" in page
+        assert "its question is put anew, and stands here then" in page
         assert "the tool itself has changed" in page
     assert (said["pending"], said["outdated"][0]["tool_name"]) == ([], "pay")
 
