@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,50 +10,84 @@ import pytest
 from detent import (
     Agent,
     AlwaysAskPolicy,
+    ChatMessage,
     HITLBreakpointException,
     MemoryJournal,
     ScriptedChatGenerator,
+    Tool,
     ToolCall,
     tool,
 )
 from detent.hosts import LocalHost
-from detent.machine import Resumed
+from detent.machine import Resumed, ToolReturned
 
 
-def test_a_question_that_was_to_be_judged_anew_is_not_lost_with_its_process() -> None:
-    """Whoever went on with the run has ended before it was asked: the next host asks it."""
-    journal = MemoryJournal()
+@tool
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
 
-    @tool
-    def pay(amount: int) -> str:
-        """Pay."""
-        return f"paid {amount}"
 
-    def ends(before: object, event: object, after: object) -> None:
-        if isinstance(event, Resumed):
+@tool(name="pay")
+def pay_later(amount: int, days: int = 3) -> str:
+    """Pay some days later."""
+    return f"to be paid {amount} in {days} days"
+
+
+@tool(labels=("web",))
+def browse() -> str:
+    """Read something that a stranger has written."""
+    return "a page"
+
+
+PAY = ToolCall("pay", {"amount": 5})
+
+
+def clerk(journal: MemoryJournal, *tools: Tool, ends_at: type | None = None) -> Agent[Any]:
+    """One who asks before it pays, whose process may end once something has happened."""
+
+    def end(before: object, event: object, after: object) -> None:
+        if ends_at is not None and isinstance(event, ends_at):
             raise KeyboardInterrupt
 
-    def clerk(*observers: Any) -> Agent[Any]:
-        return Agent(
-            chat_generator=ScriptedChatGenerator(ToolCall("pay", {"amount": 5}), "Done."),
-            tools=[pay],
-            confirmation_strategies={"pay": AlwaysAskPolicy()},
-            journal=journal,
-            name="clerk",
-            observers=observers,
-        )
+    calls = (PAY, ToolCall("browse")) if browse in tools else (PAY,)
+    return Agent(
+        chat_generator=ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=calls), "Done."),
+        tools=tools,
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+        journal=journal,
+        name="clerk",
+        observers=[end],
+    )
 
+
+async def asked_by(agent: Agent[Any], journal: MemoryJournal) -> list[str]:
+    """What the next host asks, though nobody has looked before it has gone on."""
+    async with LocalHost({"clerk": agent}, journal) as host:
+        async for _ in host.watch("r"):
+            if found := await host.pending():
+                return [question.call.tool_name for question in found]
+    return []
+
+
+@pytest.mark.parametrize("next_pay", [pay, pay_later], ids=["same", "other release"])
+def test_a_question_that_was_to_be_judged_anew_is_not_lost_with_its_process(
+    next_pay: Tool,
+) -> None:
+    """Whoever went on with the run has ended before it was asked: the next host asks it."""
+    journal = MemoryJournal()
     with pytest.raises(HITLBreakpointException):
-        clerk().run("Pay.", run_id="r")
+        clerk(journal, pay).run("Pay.", run_id="r")
     with pytest.raises(KeyboardInterrupt):
-        clerk(ends).resume("r")
+        clerk(journal, next_pay, ends_at=Resumed).resume("r")
     assert [(run.status, run.pending) for run in journal.runs()] == [("running", ("pay",))]
+    assert asyncio.run(asked_by(clerk(journal, next_pay), journal)) == ["pay"]
 
-    async def asked() -> Sequence[str]:
-        async with LocalHost({"clerk": clerk()}, journal) as host:
-            async for _ in host.watch("r"):
-                if found := await host.pending():
-                    return [question.call.tool_name for question in found]
-        return ()
 
-    assert asyncio.run(asked()) == ["pay"]
+def test_nor_is_one_before_which_something_was_read() -> None:
+    """Its process has ended before its policy could be asked what that changes."""
+    journal = MemoryJournal()
+    with pytest.raises(KeyboardInterrupt):
+        clerk(journal, pay, browse, ends_at=ToolReturned).run("Pay.", run_id="r")
+    assert [(run.status, run.pending) for run in journal.runs()] == [("running", ("pay",))]
+    assert asyncio.run(asked_by(clerk(journal, pay, browse), journal)) == ["pay"]

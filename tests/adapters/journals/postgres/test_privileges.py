@@ -20,7 +20,7 @@ from detent import (
 from detent.adapters.journals.postgres.journal import PostgresJournal
 from detent.journals import JournalError
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = pytest.importorskip("psycopg", reason="needs the extra postgres")
 PAGE = Path(__file__).parents[4] / "docs/how-to/back-up.md"
 ROLES = ("desk_owner", "desk_worker", "desk_reader")
 
