@@ -47,10 +47,10 @@ def barred(
     further = first - len(BAR)
     # As many spaces as fill a row would be a blank one, of which nobody can count them.
     most = max(further - 2, 1)
-    shown = escape_control(text, terminal_encoding()).replace("\t", "\\t")
-    shown = shown.replace(" " * most, " " * (most - 1) + SPACE)
+    visible = escape_control(text, terminal_encoding()).replace("\t", "\\t")
+    visible = visible.replace(" " * most, " " * (most - 1) + SPACE)
     rows = list[str]()
-    for number, line in enumerate(shown.split("\n")):
+    for number, line in enumerate(visible.split("\n")):
         begin, room = (BAR, further) if number else ("", first)
         for row in _folded(line, room, further, count):
             rows.append(begin + row)

@@ -75,18 +75,18 @@ def _over_limit(tool_name: str, reason: str) -> Faulted:
     return Faulted(ToolFault("over_limit", wording.tool_not_run(tool_name, reason)))
 
 
-def fault_kind(spec: AgentSpec[Any], run: Run[Any], told: ToolCallResult) -> FaultKind:
+def fault_kind(spec: AgentSpec[Any], run: Run[Any], result: ToolCallResult) -> FaultKind:
     """Why a call was not run, by what the model was told of it at once; `run` is the one before.
 
     RULE: nothing is checked anew. A check takes long where the arguments are large, and makes
     values of classes that others have written.
     """
-    name = told.origin.tool_name
+    name = result.origin.tool_name
     if (tool := _tool_of(spec, run, name)) is None:
         return "unknown_tool"
     limits = ("tools", spec.limits.max_tool_calls), ("it", tool.max_calls)
     texts = [wording.no_calls_left(what, most) for what, most in limits if most is not None]
-    is_over = told.text in [wording.tool_not_run(name, text) for text in texts]
+    is_over = result.text in [wording.tool_not_run(name, text) for text in texts]
     return "over_limit" if is_over else "invalid_arguments"
 
 

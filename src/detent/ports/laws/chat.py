@@ -235,8 +235,8 @@ def _answers(
     yield Exchange(streamed, tuple(pieces), name, is_streamed=True)
     if calls := reply.message.tool_calls:
         results = [ChatMessage.from_tool("done", call) for call in calls]
-        told = _reply(make(), method, [*before, reply.message, *results], tools)
-        yield Exchange(told, name=f"{offer}, and the results of {_counted(len(calls), 'call')}")
+        answer = _reply(make(), method, [*before, reply.message, *results], tools)
+        yield Exchange(answer, name=f"{offer}, and the results of {_counted(len(calls), 'call')}")
     _expect(before == list(messages), "the conversation that it is given stays as it is")
 
 
