@@ -20,6 +20,7 @@ from detent.core.state.fields import Appended
 from detent.core.state.keys import Write
 from detent.core.state.state import State
 from detent.core.tools.result import ResultError, ToolResult, result_of, text_of
+from detent.core.tools.signature import ToolFunction
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import Reply
 
@@ -339,6 +340,27 @@ def test_a_result_that_json_has_no_words_for_is_told_to_observers(rules: Any) ->
     nothing = "Tool 'find' has given an object of type Thing, which cannot be read as text."
     assert (result.content == nothing) is not bool(rules)
     assert result_of(made, {"it": (1, {2})}).warnings == ()
+
+
+def test_a_return_that_was_forgotten_is_told_to_observers() -> None:
+    """Where None is no value of what the function promises; it may be one of most promises."""
+
+    def total() -> int:  # type: ignore[empty-body]
+        """Forget it."""
+
+    def nothing() -> None: ...
+    def perhaps() -> int | None: ...
+    def something() -> object: ...
+
+    def warnings(function: ToolFunction, value: object = None, **wiring: Any) -> tuple[str, ...]:
+        made = Tool("sum", "", {"type": "object"}, function, **wiring)
+        return result_of(made, value).warnings
+
+    missing = "tool 'sum' returned None, and says int: is a return missing?"
+    assert warnings(total) == warnings(total, outputs_to_state={"all": {}}) == (missing,)
+    assert warnings(total, 3) == ()
+    for function in (lambda: None, nothing, perhaps, something):
+        assert warnings(function) == ()
 
 
 def test_what_people_do_not_see_of_a_result_does_not_print() -> None:

@@ -167,6 +167,8 @@ class SQLiteFile:
         elif is_passing(error):
             kind = JournalUnavailableError
         why = f"{error}{READ_ONLY if is_read_only(error) else ''}"
+        if "not a database" in why:
+            why = f"{why}; name one that Detent has written, or a path at which nothing stands yet"
         if Path(self._path).is_dir():
             kind, why = JournalError, IS_FOLDER
         return kind(f"the journal {self._path} could not be {done}: {why}")

@@ -8,6 +8,7 @@ from contextlib import suppress
 from enum import Enum
 from inspect import isroutine
 from math import isfinite, isnan
+from types import NoneType
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 from attrs import evolve, field, frozen
@@ -16,10 +17,12 @@ from detent.core.chat.messages import FileContent, ImageContent, ResultPart, Tex
 from detent.core.errors import DetentError
 from detent.core.schema.conversion import plain
 from detent.core.schema.record_fields import PARTLESS, field_names
+from detent.core.schema.type_checks import type_name
 from detent.core.state.keys import Write, name_of
 from detent.core.state.state import BaseState
 from detent.core.tools import wording
 from detent.core.tools.tool import Tool
+from detent.core.tools.type_compatibility import fits
 from detent.core.tools.wiring import AS_IT_IS, Reply, TextRule
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import ATOMS
@@ -108,16 +111,18 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     Raises:
         ResultError: the tool's own conversion of its result raised, or made no content of it.
     """
+    warnings = [] if value is not None else [*_forgotten(tool)]
     if type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
         with suppress(ValueError):  # Python prints no huge number, which is told below
-            return ToolResult(text_of(value))  # the usual case, and the quick one
+            return ToolResult(
+                text_of(value), (), tuple(warnings)
+            )  # the usual case, and the quick one
     writes: tuple[Write, ...] = ()
     if isinstance(value, Reply):
         writes = value.writes
         value = value.content
     elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
         value = None
-    warnings: list[str] = []
     try:
         _require_whole(value)
         # all of them or none: what the model is told and what the state holds must agree
@@ -129,6 +134,13 @@ def result_of(tool: Tool, value: object) -> ToolResult:
             problem = f"{problem}: {error}"
         raise ResultError(wording.result_unusable(tool.name, problem)) from error
     return ToolResult(content, writes, tuple(warnings))
+
+
+def _forgotten(tool: Tool) -> Iterator[str]:
+    """What None tells of a function that promises something else: nothing else would tell it."""
+    kind = tool.signature.returns
+    if not fits(NoneType, kind):
+        yield f"tool {tool.name!r} returned None, and says {type_name(kind)}: is a return missing?"
 
 
 def text_of(value: object, kinds: list[str] | None = None) -> str:
