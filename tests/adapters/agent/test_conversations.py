@@ -310,7 +310,7 @@ def test_a_thread_whose_last_run_has_not_ended_waits_for_it(run: Runner) -> None
 
     (call,) = agent.pending("first")
     agent.decide("first", call.confirm())
-    with pytest.raises(ThreadNotEndedError, match=r"is running; go on with it by agent\.resume"):
+    with pytest.raises(ThreadNotEndedError, match=r"is at it end it or, where none is, go on with"):
         run(thread_agent(journal, "two", **asking), "more", thread_id="alice")
     thread_agent(journal, "one", **asking).resume("first")
     last = run(thread_agent(journal, "two", **asking), "more", thread_id="alice")

@@ -110,6 +110,8 @@ class ThreadNotEndedError(DetentError, ValueError):
     def __init__(self, thread_id: str, last: StoredRun) -> None:
         asked = ", ".join(map(repr, dict.fromkeys(last.pending)))
         first = f"decide about the calls of {asked} and then " if asked else ""
+        if last.status == "running":
+            first = f"{first}let the process that is at it end it or, where none is, "
         super().__init__(
             f"thread {thread_id!r} has a run that has not ended: run {last.run_id!r} is "
             f"{last.status}; {first}go on with it by agent.resume({last.run_id!r}) before the "
