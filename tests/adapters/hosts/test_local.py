@@ -517,10 +517,13 @@ def test_a_question_that_expires_is_answered_by_its_time() -> None:
     asyncio.run(main())
 
 
+TENANT = "Zx9-of-nobody"
+
+
 def test_a_run_that_cannot_go_on_is_tried_later_and_later(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What keeps it is said, and others are not kept by it."""
+    """What keeps it is said, as far as it says nothing of anybody; others are not kept by it."""
 
     async def main() -> None:
         clock, tries = ManualClock(1e9), list[float]()
@@ -529,7 +532,7 @@ def test_a_run_that_cannot_go_on_is_tried_later_and_later(
         def look_up(ask: AskModel, run: Run[Any]) -> None:
             tries.append(clock.now())
             if len(tries) < 3:
-                raise ConnectionError("the prompts are away")
+                raise ConnectionError(f"the prompts of {TENANT!r} are away")
 
         script = ScriptedChatGenerator("done")
         agent = Agent(chat_generator=script, hooks=[look_up], clock=clock)
@@ -545,7 +548,11 @@ def test_a_run_that_cannot_go_on_is_tried_later_and_later(
             assert (await host.result("r", 10)).text == "done"
             await settled(lambda: not host.health().faults)
 
-    asyncio.run(main())
+    with caplog.at_level(logging.DEBUG, "detent"):
+        asyncio.run(main())
+    assert "HookError in " in caplog.text
+    assert "; because of ConnectionError in _call (" in caplog.text
+    assert TENANT not in caplog.text
 
 
 class PanicError(BaseException):

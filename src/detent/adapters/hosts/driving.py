@@ -19,6 +19,7 @@ from detent.adapters.hosts.places import Group, Places
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.system.failures import is_cancelled, is_stop
 from detent.adapters.telemetry.logs import LOGGER
+from detent.adapters.telemetry.trails import trail_of
 from detent.core.run.events import Event
 from detent.ports.claims import RunBusyError, RunOfEngineError
 from detent.ports.clock import Clock
@@ -196,7 +197,7 @@ class Driving:
         except BaseException as error:
             if not is_cancelled(error):  # whatever it is, the run is tried again
                 self.faults.add(run_id, type(error).__name__)
-                LOGGER.debug("run %s could not go on", run_id, exc_info=error)
+                LOGGER.debug("run %s could not go on: %s", run_id, trail_of(error))
             if is_stop(error):
                 raise
         finally:

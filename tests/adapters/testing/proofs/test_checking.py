@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from attrs import evolve, frozen
 
+import detent.testing
 from detent import (
     Agent,
     ChatMessage,
@@ -63,6 +64,7 @@ from detent.machine import (
 )
 from detent.models import ChatReply, Usage
 from detent.testing import ScriptedChatGenerator
+from detent.testing import calls_of as calls_said
 
 
 def look(city: str) -> str:
@@ -530,6 +532,22 @@ def test_a_policy_or_claim_that_reads_the_past_needs_exact() -> None:
     with pytest.raises(ValueError, match=r"has_said_little reads \['messages'\]"):
         check(spec_of(), always(has_said_little))
     assert check(spec_of(once), always(has_said_little), turns=1, calls=1, exact=True).states
+
+
+def test_what_reads_the_conversation_by_a_function_of_ours_is_refused() -> None:
+    """By whatever name it goes there, and however far inside the conversation is read."""
+
+    def by_calls(call: Any, tool: Any, run: Run[Any]) -> Allow | Ask:
+        return Allow() if calls_said(run, "pay") else Ask()
+
+    def has_no_lines(run: Run[Any]) -> bool:
+        return not detent.testing.transcript(run)
+
+    with pytest.raises(ValueError, match=r"the policy of 'pay' reads \['messages'\].*exact=True"):
+        check(spec_of(by_calls), never_runs_unapproved("pay"), turns=1)
+    with pytest.raises(ValueError, match=r"has_no_lines reads .*exact=True"):
+        check(spec_of(), always(has_no_lines), turns=1)
+    assert check(spec_of(), always(lambda run: run.calls < 9), turns=1, calls=1).states
 
 
 def test_a_proof_says_that_arguments_are_made_up() -> None:

@@ -1,4 +1,4 @@
-"""A tool that takes the state itself may write anything: where something goes by it, no proof."""
+"""A tool that writes the state by itself may write anything: no proof where something reads it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from detent import Agent, ScriptedChatGenerator, State, tool
+from detent import Agent, Reply, ScriptedChatGenerator, State, tool
 from detent.approvals import Allow, AlwaysAskPolicy, Ask, CallRule, RuleList
-from detent.machine import Run
-from detent.testing import Proof, always, check, never_runs_unapproved
+from detent.machine import Run, Write
+from detent.testing import Proof, Refuted, always, check, never_runs_unapproved
 
 
 @tool
@@ -76,3 +76,37 @@ def test_a_claim_about_the_state_is_refused_as_well() -> None:
 def test_where_nothing_goes_by_the_state_it_is_proved(policy: Any) -> None:
     """What the tool writes makes no difference."""
     assert proof(policy).states > 20
+
+
+OPENED = Reply("unlocked", Write("mode", "open"))
+
+
+@tool
+def says_so() -> Reply:
+    """Unlock."""
+    return OPENED
+
+
+@tool
+def does_not_say_so() -> Any:
+    """Unlock."""
+    return Reply("unlocked", Write("mode", "open"))
+
+
+@pytest.mark.parametrize("writer", [says_so, does_not_say_so])
+def test_what_a_reply_writes_is_what_somebody_says_that_it_may_be(writer: Any) -> None:
+    """No type says what is in one. Where nothing goes by the state, it makes no difference."""
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(),
+        tools=[pay, writer],
+        confirmation_strategies={"pay": by_state},
+        state_schema={"mode": {"type": str}},
+    )
+    claim = never_runs_unapproved("pay")
+    with pytest.raises(ValueError, match=rf"looks at the state, which \['{writer.name}'\] may"):
+        check(agent, claim, turns=1)
+    with pytest.raises(Refuted):
+        check(agent, claim, results={writer.name: [OPENED]}, arguments={"pay": [{"amount": 1}]})
+    assert check(agent, claim, results={writer.name: ["it is locked"]}, calls=1).states > 20
+    always_asking = agent.evolve(confirmation_strategies={"pay": AlwaysAskPolicy()})
+    assert check(always_asking, claim, turns=1, calls=1).states > 20

@@ -21,6 +21,7 @@ from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.system.failures import is_cancelled, is_stop
 from detent.adapters.telemetry.logs import LOGGER
+from detent.adapters.telemetry.trails import trail_of
 from detent.core.run.events import Event
 from detent.ports.claims import RunBusyError, RunOfEngineError
 from detent.ports.clock import Clock
@@ -187,7 +188,7 @@ class EngineDriving:
         except BaseException as error:
             if is_cancelled(error):  # in a hurry, at the end
                 return self._clock.now()
-            LOGGER.debug("run %s could not go on", run.run_id, exc_info=error)
+            LOGGER.debug("run %s could not go on: %s", run.run_id, trail_of(error))
             # whatever it is, the run is tried again
             at = self.faults.add(run.run_id, type(error).__name__)
             if is_stop(error):

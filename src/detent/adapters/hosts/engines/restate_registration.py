@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from detent.adapters.hosts.engines.host import EngineUnavailableError
 from detent.adapters.telemetry.logs import LOGGER
+from detent.adapters.telemetry.trails import trail_of
 
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response
@@ -112,7 +113,7 @@ class Registration:
                 self._note(place)
                 await self._look_at(place)
         except Exception as error:  # noqa: BLE001 - an engine that is away comes back
-            LOGGER.debug("Restate could not be asked where it calls", exc_info=error)
+            LOGGER.debug("Restate could not be asked where it calls: %s", trail_of(error))
 
     async def _called(self) -> str | None:
         """Where Restate calls the service; None where it does not know it."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from types import MethodType
-from typing import Any
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, get_args
 
 from detent.adapters.confirmation.call_rules import CallRule
 from detent.adapters.testing.proofs.functions import behind, called_by, finds_unseen, reached_from
 from detent.adapters.testing.proofs.named_functions import (
     Found,
     is_of_python,
+    is_ours,
+    layers,
     names_in,
     own_function,
     texts_in,
+    top_of,
 )
 from detent.adapters.testing.proofs.properties import Property
 from detent.adapters.testing.proofs.roots import (
@@ -27,8 +31,9 @@ from detent.adapters.testing.proofs.roots import (
 from detent.core.control.hooks import Hook
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
+from detent.core.tools.wiring import Reply
 
-PAST = frozenset({"messages", "decisions"})
+PAST = frozenset({"messages", "decisions", "conversation_in"})
 """What of a run is left out where runs count as one."""
 
 
@@ -83,8 +88,11 @@ def require_no_readers(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
     places = [place for _, agent in _agents(spec) for place in of_agent(agent, ())]
     policies = [(place, found) for place, found in places if place.startswith(THE_POLICY)]
     for place, found in [*policies, *((claim.name, Found(claim.judge)) for claim in claims)]:
-        # a value of the state is read by a text: run.state.read("messages")
-        if named := sorted(PAST & _words(reached_from([found]))):
+        reached = [*reached_from([found])]
+        # a value of the state is read by a text: run.state.read("messages"); and functions of ours
+        # read it for whoever hands them the run: calls_of(run)
+        words = _words(reached) | _words_of_ours(reached)
+        if named := sorted(PAST & words):
             raise ValueError(
                 f"{place} reads {named}: runs that differ in these alone count as one; "
                 "check(…, exact=True) tells them apart"
@@ -95,17 +103,21 @@ def require_seen_state(
     spec: AgentSpec[Any],
     claims: Sequence[Property],
     hooks: Mapping[tuple[str, ...], Sequence[Hook]],
+    results: Collection[str],
 ) -> None:
-    """Refuse tools that take the state itself, where something goes by it: no tool is run.
+    """Refuse tools that write the state by themselves, where something goes by it: none is run.
 
-    What such a tool writes is told by nothing that a proof can see.
+    What is written by one that takes the state itself is told by nothing that a proof can see; by
+    one that returns a `Reply`, or a state, by its `results`.
 
     Raises:
         ValueError: there is one, and a policy, a hook or a claim looks at the state.
     """
     agents = [*_agents(spec)]
     tools = [tool for _, agent in agents for tool in agent.tools.values()]
-    if not (writers := sorted({tool.name for tool in tools if tool.signature.state is not None})):
+    takers = {tool.name for tool in tools if tool.signature.state is not None}
+    returners = {tool.name for tool in tools if tool.name not in results and _is_reply(tool)}
+    if not (writers := sorted(takers | returners)):
         return
     readers: list[tuple[str, object]] = [(claim.name, claim.judge) for claim in claims]
     for path, agent in agents:
@@ -114,10 +126,18 @@ def require_seen_state(
     for place, reader in readers:
         if _looks_at_state(reader):
             raise ValueError(
-                f"{place} looks at the state, which {writers} may change to anything: they take "
-                "the state itself (a parameter of a state class), and no tool is run; let them "
-                "return what is to be stored (outputs_to_state)"
+                f"{place} looks at the state, which {writers} may change to anything, and no tool "
+                "is run: they take the state itself (a parameter of a state class), or return a "
+                "Reply, of which results=… says what it may be; let them return what is to be "
+                "stored (outputs_to_state)"
             )
+
+
+def _is_reply(tool: Tool) -> bool:
+    """Whether a tool may return a `Reply`, as it says or as its code names one."""
+    declared = tool.signature.returns
+    called = reached_from(map(Found, layers(tool.function)))
+    return Reply in (declared, *get_args(declared)) or Reply.__name__ in _words(called)
 
 
 def _looks_at_state(reader: object) -> bool:
@@ -134,6 +154,40 @@ def _words(functions: Iterable[object]) -> set[str]:
     own = [own_function(one) for one in functions]
     code = [one.__code__ for one in own if one is not None and not is_of_python(one)]
     return {*chain.from_iterable((*names_in(each), *texts_in(each)) for each in code)}
+
+
+def _words_of_ours(reached: Iterable[object]) -> set[str]:
+    """The names in the code of functions of ours that others call, and of those that these call.
+
+    The first that is reached is called by nobody: a policy of ours looks at nothing that counts.
+    """
+    owns = [own for own in map(own_function, reached) if own is not None]
+    left = [own for own in owns[1:] if is_ours(own)]
+    left += chain.from_iterable(_ours_named_by(own) for own in owns if not is_of_python(own))
+    seen, words = {*left}, set[str]()
+    while left:
+        own = left.pop()
+        words |= {*names_in(own.__code__)}
+        fresh = {*_ours_named_by(own)} - seen
+        seen |= fresh
+        left += fresh
+    return words
+
+
+def _ours_named_by(own: FunctionType) -> Iterator[FunctionType]:
+    """The functions of ours that code names: also as those of a module, `testing.calls_of`."""
+    names = {*names_in(own.__code__)}
+    left = [own.__globals__.get(name, sys.modules.get(name)) for name in names]
+    seen = set[int]()
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, FunctionType) and is_ours(value):
+            yield value
+        elif isinstance(value, ModuleType) and top_of(value.__name__) == "detent":
+            left += [getattr(value, name, None) for name in names]
 
 
 def _agents(

@@ -144,7 +144,8 @@ def check(
             or nothing can be called or begun: the claim would hold because nothing happens. Or a
             claim leaves out another name of the function that it speaks of, or a tool that calls
             it by itself, or a hook or a policy does. Or hooks change a call again and again. Or a
-            tool takes the state itself, and a policy, a hook or a claim looks at the state.
+            tool takes the state itself, or returns a `Reply` of which `results` does not say what
+            it may be, and a policy, a hook or a claim looks at the state.
         HookError: a hook has failed.
         UnstorableError: something in a run cannot be stored, so that nothing tells it from others.
     """
@@ -152,7 +153,7 @@ def check(
     _require_sense(spec, claims, arguments or {}, results or {})
     hooks = _hooks_of(agent, spec)
     require_all_callers(spec, claims, hooks)
-    require_seen_state(spec, claims, hooks)
+    require_seen_state(spec, claims, hooks, (results or {}).keys())
     if not exact:
         require_no_readers(spec, claims)
     if calls < 1:

@@ -133,6 +133,11 @@ def is_of_python(own: FunctionType) -> bool:
     return is_of_others(_home(own))
 
 
+def is_ours(own: FunctionType) -> bool:
+    """Whether it is one of Detent's."""
+    return top_of(_home(own)) == "detent"
+
+
 def _home(own: FunctionType) -> str:
     """The module that a function was written in: it may say another one, as `wraps` has it do."""
     return str(own.__globals__.get("__name__", ""))
