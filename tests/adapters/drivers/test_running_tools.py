@@ -7,11 +7,13 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import pytest
 
+from detent import SecretParameter
 from detent.adapters.agent.agent import Agent
+from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.system.clocks import ManualClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
@@ -476,3 +478,39 @@ def test_an_attempt_is_told_before_it_begins(go: Go) -> None:
     go(agent(quick, clock=ManualClock(7), observers=[watch]))
     (begun,) = [event for event in told if isinstance(event, ToolStarted)]
     assert (begun.attempt, begun.at) == (1, 7)
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_secrets_are_looked_for_in_a_thread_and_the_result_is_kept(*, is_cancelled: bool) -> None:
+    """Where they are many: no event loop waits. Who is cancelled by then loses nothing."""
+    journal, threads = MemoryJournal(), list[int]()
+    begun, go = threading.Event(), threading.Event()
+
+    def as_text(value: object) -> str:
+        threads.append(threading.get_ident())
+        begun.set()
+        assert go.wait(10)
+        return str(value)
+
+    @tool(outputs_to_string={"handler": as_text})
+    async def look_up(codes: Annotated[list[str], SecretParameter]) -> str:
+        """Look them up."""
+        return codes[0]
+
+    async def main() -> None:
+        script = ScriptedChatGenerator(ToolCall("look_up", {"codes": ["c-17"] * 3000}), "done")
+        agent = Agent(chat_generator=script, tools=[look_up], journal=journal)
+        run = asyncio.create_task(agent.run_async("go", run_id="r"))
+        await asyncio.to_thread(begun.wait, 10)
+        if is_cancelled:
+            run.cancel()
+            await asyncio.sleep(0)
+        go.set()
+        await asyncio.wait([run])
+        assert run.cancelled() is is_cancelled
+
+    asyncio.run(main())
+    (entry,) = [entry for entry in journal.read("r") if entry.kind == "ToolReturned"]
+    assert "c-17" in str(entry.data)
+    assert threads
+    assert threading.get_ident() not in threads

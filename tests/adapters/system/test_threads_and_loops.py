@@ -21,6 +21,7 @@ from detent.adapters.system.threads_and_loops import (
     in_another_thread,
     in_background,
     run_in_a_thread,
+    to_its_end,
 )
 from detent.adapters.tools.decorator import tool
 from detent.core.tools.tool import Tool
@@ -168,6 +169,30 @@ def test_a_thread_that_nobody_waits_for_does_no_harm() -> None:
 
     asyncio.run(main())
     assert done.wait(5)
+
+
+def test_what_is_heard_to_its_end_is_had_by_who_is_cancelled_meanwhile() -> None:
+    """Who knows then that they were."""
+    go = threading.Event()
+
+    def slow() -> bool:
+        return go.wait(5)
+
+    async def heard() -> tuple[bool, int]:
+        task = asyncio.current_task()
+        assert task is not None
+        return await to_its_end(slow), task.cancelling()
+
+    async def main() -> tuple[bool, int]:
+        task = asyncio.create_task(heard())
+        for _ in range(2):
+            await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        return await task
+
+    assert asyncio.run(main()) == (True, 2)
 
 
 def test_a_thread_that_is_free_is_used_again() -> None:

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from detent import ChatMessage, ChatRole, ToolCall
+from detent.core.run.effects import RunTool
 from detent.core.run.events import HappenedInside, ModelFailed, ModelReplied
 from detent.core.run.refs import CallRef
-from detent.core.run.sizes import MANY, are_large, is_large
+from detent.core.run.sizes import MANY, are_large, hides_much, is_large
+from detent.core.state.state import State
+from detent.core.tools.tool import Tool
 from detent.models import ChatReply, ModelFailure
 
 FEW, SOME = MANY // 5, MANY // 2 + 1
@@ -61,3 +64,24 @@ def test_what_is_no_reply_is_not_large() -> None:
     """Whatever it is."""
     assert not is_large(None)
     assert not is_large(ModelFailed(1, 1, ModelFailure("bug", "a" * 64 * MANY)))
+
+
+@pytest.mark.parametrize(
+    ("secret", "value", "expected"),
+    [
+        ("1234", "paid", False),
+        ("1234", 5, False),
+        ("1234", "paid" * 16 * MANY, True),
+        ("1234", {"paid": 5}, True),  # how much that is only shows as it is read
+        (["1234"] * (MANY + 1), "paid", True),
+    ],
+)
+def test_much_is_hidden_by_a_long_secret_or_in_a_long_result(
+    secret: object, value: object, expected: object
+) -> None:
+    """And nothing where nothing is secret."""
+    for pin, is_much in (({"writeOnly": True}, expected), ({}, False)):
+        made = Tool("pay", "", {"type": "object", "properties": {"pin": pin}}, print)
+        assert bool(made.masked) is bool(pin)
+        effect = RunTool(CallRef(1, 0), 1, ToolCall("pay", {"pin": secret}), made, State({}))
+        assert hides_much(effect, value) is is_much

@@ -31,6 +31,7 @@ from detent.adapters.system.threads_and_loops import (
     await_in_background,
     in_a_thread,
     in_background,
+    to_its_end,
 )
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.errors import require_failure
@@ -56,7 +57,7 @@ from detent.core.run.events import (
     ToolRaised,
     ToolReturned,
 )
-from detent.core.run.sizes import are_large
+from detent.core.run.sizes import are_large, hides_much
 from detent.core.tools.idempotency import NO_KEY, NeverRan
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.masking import with_secrets_marked
@@ -161,17 +162,14 @@ class EffectPerformer:
 
     async def _consult_async(self, effect: AskHuman) -> Event | None:
         ui = self.uis.get(effect.tool.name, self.uis.get("*"))
-        if ui is None:
-            return None
-        return await asked_async(ui, effect, self.clock, self.approvers)
+        return None if ui is None else await asked_async(ui, effect, self.clock, self.approvers)
 
     def _timed(self, effect: Judge, judged: Judged) -> Judged:
         """The verdict with the time, where the question may expire, or what answers it."""
-        ends = [grant.expires_at for grant in effect.run.grants]
-        may_expire = isinstance(judged.verdict, Ask) and (
-            judged.verdict.expires_s is not None or any(end is not None for end in ends)
-        )
-        return evolve(judged, at=self.clock.now()) if may_expire else judged
+        if not isinstance(judged.verdict, Ask):
+            return judged
+        ends = (judged.verdict.expires_s, *(grant.expires_at for grant in effect.run.grants))
+        return judged if ends.count(None) == len(ends) else evolve(judged, at=self.clock.now())
 
     def drop(self, effect: Effect) -> None:
         """Nobody waits any longer for an effect that `perform` is performing.
@@ -314,8 +312,10 @@ class EffectPerformer:
                     value = await by_itself(tools.execute_async(effect.tool, arguments))
                 else:
                     value = await in_a_thread(partial(self._execute, effect.tool, arguments, stop))
-            # RULE: between the end of a tool and its result nothing is waited for: it would be lost
-            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
+            # RULE: whoever is cancelled now hears of the result all the same: else it would be lost
+            conclude = partial(invocation.result, value)
+            result = await to_its_end(conclude) if hides_much(effect, value) else conclude()
+            return ToolReturned(effect.ref, effect.attempt, result)
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
                 stop.set()  # a thread may go on with it
@@ -361,8 +361,7 @@ def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
 def _reconciled(effect: Reconcile, clock: Clock) -> Event:
     try:
         found = _lookup(effect)()
-        found = in_background(found).result() if isawaitable(found) else found
-        return _found(effect, found, clock)
+        return _found(effect, in_background(found).result() if isawaitable(found) else found, clock)
     except BaseException as error:  # noqa: BLE001 - an event
         require_failure(error)
         return _not_found(effect, error)
@@ -371,7 +370,8 @@ def _reconciled(effect: Reconcile, clock: Clock) -> Event:
 async def _reconciled_async(effect: Reconcile, clock: Clock) -> Event:
     try:
         found = await in_a_thread(_lookup(effect))
-        return _found(effect, await found if isawaitable(found) else found, clock)
+        found = await found if isawaitable(found) else found
+        return await in_a_thread(partial(_found, effect, found, clock))
     except BaseException as error:
         if is_stop(error):
             raise

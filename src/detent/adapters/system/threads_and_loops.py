@@ -92,6 +92,15 @@ async def in_a_thread(call: Callable[[], T]) -> T:
         del future  # or an error in it would hold itself, by way of this frame
 
 
+async def to_its_end(call: Callable[[], T]) -> T:
+    """As `in_a_thread`; who is cancelled meanwhile gets it all the same, and the task still knows."""
+    task = asyncio.create_task(in_a_thread(call))
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
+    return task.result()
+
+
 def in_another_thread(call: Callable[[], T]) -> Future[T]:
     """What `call` gives, from one of a few threads: a thousand calls wait for them in turn.
 

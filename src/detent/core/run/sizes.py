@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, TypeGuard
 
 from detent.core.chat.messages import Content, TextContent, ToolCall
+from detent.core.run.effects import RunTool
 from detent.core.run.events import HappenedInside, ModelReplied
 from detent.core.values.frozen import ATOMS, parts_of
 
@@ -45,3 +46,10 @@ def are_large(contents: Iterable[Content]) -> bool:
                             inner.append(parts_of(item))
                 level = inner
     return left < 0
+
+
+def hides_much(effect: RunTool, value: object) -> bool:
+    """Whether much is secret in a call, or is looked for in what may be a long result of it."""
+    if not effect.tool.masked:
+        return False
+    return type(value) not in ATOMS or are_large([effect.call, TextContent(str(value))])
