@@ -88,6 +88,81 @@ def test_what_a_pattern_says_nothing_of_is_not_allowed_by_it(pattern: Any, value
     assert isinstance(rules(ToolCall("pay", {"amount": value}), LOOSE, run_of()), Deny)
 
 
+SMALL = {"properties": {"eur": {"maximum": 100}}}
+TO_ANN = {"properties": {"to": {"const": "ann"}}}
+LARGE = {"properties": {"eur": {"exclusiveMinimum": 100}}}
+TURNED = [
+    {"if": SMALL, "else": TO_ANN},
+    {"if": SMALL, "then": True, "else": False},
+    {"if": LARGE, "then": TO_ANN},
+    {"allOf": [{"if": SMALL, "else": TO_ANN}]},
+    {"oneOf": [LARGE, {"required": ["to"]}]},
+    {"not": {"not": SMALL}},
+    {"not": {"allOf": [{"not": SMALL}, {"not": TO_ANN}]}},
+    {"not": {"if": SMALL, "then": False, "else": {"not": TO_ANN}}},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"not": SMALL}}},
+    {"properties": {"eur": {"type": ["number", "string"], "maximum": 100}}},
+    {"properties": {"all": {"contains": {"minimum": 101}, "maxContains": 0, "minContains": 0}}},
+]
+
+
+@pytest.mark.parametrize("pattern", TURNED)
+def test_what_a_pattern_says_nothing_of_is_not_allowed_by_turning_it_round(pattern: Any) -> None:
+    """The less a condition fits, or an option, the more passes by it."""
+    rules = RuleList([CallRule("allow", arguments={"amount": pattern})], otherwise="deny")
+
+    def is_allowed(eur: object, to: str) -> bool:
+        value = {"eur": eur, "to": to, "all": [eur]}
+        return rules(ToolCall("pay", {"amount": value}), LOOSE, run_of()) == Allow()
+
+    assert not is_allowed("5000", "mallory")
+    assert not is_allowed(5000, "mallory")
+    assert is_allowed(5, "mallory")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fitting"),
+    [
+        ({"not": {"maximum": 100}}, "5000"),
+        ({"if": {"minimum": 101}, "then": True, "else": False}, "5000"),
+        ({"if": {"maximum": 100}, "then": False, "else": True}, "5000"),
+        ({"oneOf": [{"maximum": 100}, {"minimum": 50}]}, "5000"),
+        ({"contains": {"maximum": 100}, "minContains": 0, "maxContains": 0}, ["5000"]),
+        ({"contains": {"minimum": 100}, "minContains": 2, "maxContains": 3}, ["5000", "5"]),
+    ],
+)
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+def test_what_is_denied_need_not_be_of_its_type(effect: Any, pattern: Any, fitting: Any) -> None:
+    """Of what a pattern says nothing of, it may be that it fits."""
+    rules = RuleList([CallRule(effect, arguments={"amount": pattern})], otherwise="allow")
+    verdict = rules(ToolCall("pay", {"amount": fitting}), LOOSE, run_of())
+    assert isinstance(verdict, Deny if effect == "deny" else Ask)
+    within = [5] if isinstance(fitting, list) else 40
+    assert rules(ToolCall("pay", {"amount": within}), LOOSE, run_of()) == (
+        verdict if "oneOf" in pattern else Allow()
+    )
+
+
+def test_a_type_that_no_keyword_speaks_of_passes_where_it_is_named() -> None:
+    """Nobody can have meant another value of it."""
+    pattern = {"type": ["number", "null", "string"], "maximum": 100}
+    rules = RuleList([CallRule("allow", arguments={"amount": pattern})], otherwise="deny")
+    said = {
+        value: rules(ToolCall("pay", {"amount": value}), LOOSE, run_of()) for value in (None, 5)
+    }
+    assert said == {None: Allow(), 5: Allow()}
+
+
+def test_a_pattern_of_what_is_allowed_speaks_of_one_type_at_once() -> None:
+    """A text would pass by what is said of texts, whatever is said of numbers."""
+    mixed = {"properties": {"eur": {"maximum": 100, "pattern": "^[0-9]+$"}}}
+    with pytest.raises(ValueError, match=r"'maximum' \(number\) and 'pattern' \(string\).*'anyOf'"):
+        CallRule("allow", arguments={"amount": mixed})
+    with pytest.raises(ValueError, match="the pattern of 'mode' speaks of several types"):
+        CallRule("allow", state={"mode": {"not": mixed}})
+    CallRule("deny", arguments={"amount": mixed})
+
+
 @pytest.mark.parametrize(
     "pattern",
     [

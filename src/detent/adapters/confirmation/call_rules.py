@@ -86,7 +86,8 @@ class CallRule(Described):
     there fits nothing. Arguments are compared as the JSON that the model says, states as the JSON
     that they are stored as, an enum as its value: one UUID, decimal or time has several spellings,
     which are several values here. What is allowed is of the type that the schema speaks of: "1000"
-    fits no `maximum`.
+    fits no `maximum`, also inside `if`, `oneOf` or `not`. What is denied, or asked about, need not
+    be: "1000" fits ``{"not": {"maximum": 100}}``.
 
     Attributes:
         effect: "allow", "ask" or "deny".
@@ -99,7 +100,8 @@ class CallRule(Described):
         reason: why, for the same.
 
     Raises:
-        ValueError: `effect` is another, or a pattern is no schema.
+        ValueError: `effect` is another, or a pattern is no schema, or one of what is allowed speaks
+            of several types at once.
     """
 
     effect: Effect = field(validator=_is_effect)
@@ -114,6 +116,19 @@ class CallRule(Described):
     name: str = field(default="", validator=of_kind(str, "a text"))
     reason: str = field(default="", validator=of_kind(str, "a text"))
 
+    def __attrs_post_init__(self) -> None:
+        if self.effect != "allow":
+            return
+        from detent.adapters.confirmation.readings import mixed_kinds
+
+        for name, pattern in (*self.arguments.items(), *self.state.items()):
+            for words in mixed_kinds(pattern):
+                raise ValueError(
+                    f"the pattern of {name!r} speaks of several types at once, by {words}: a value "
+                    "of one would pass whatever is said of the other; write each as an option of "
+                    "'anyOf', with its 'type'"
+                )
+
     def fits(self, call: ToolCall, tool: Tool, run: Run[Any]) -> bool:
         """Whether the rule is about a call."""
         if not any(fnmatchcase(tool.name, pattern) for pattern in self.tools):
@@ -121,11 +136,15 @@ class CallRule(Described):
         if self.labels and not any(fnmatchcase(a, b) for a in run.labels for b in self.labels):
             return False
         held = {key: json_of(run.state.read(key)) for key in self.state if _holds(run, key)}
-        patterns: list[Mapping[str, object]] = [self.arguments, self.state]
-        if self.effect == "allow":
-            patterns = [{k: _typed(v) for k, v in each.items()} for each in patterns]
-        call_and_state = with_defaults(call, tool), held
-        return all(map(_all_fit, patterns, call_and_state))
+        surely = self.effect == "allow"
+        return all(
+            name in values and _fits(pattern, values[name], surely=surely)
+            for patterns, values in (
+                (self.arguments, with_defaults(call, tool)),
+                (self.state, held),
+            )
+            for name, pattern in patterns.items()
+        )
 
 
 @names_told
@@ -181,49 +200,13 @@ def _holds(run: Run[Any], key: str) -> bool:
     return key in run.state.fields and run.state.holds(key)
 
 
-_KEYWORDS = {
-    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "string": ("minLength", "maxLength", "pattern", "format", "contentEncoding"),
-    "array": (
-        *("items", "prefixItems", "minItems", "maxItems", "uniqueItems"),
-        *("contains", "minContains", "maxContains"),
-    ),
-    "object": (
-        *("properties", "required", "minProperties", "maxProperties", "additionalProperties"),
-        *("patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"),
-    ),
-}
-"""What says nothing of values of other types, by the type that it is about."""
-
-
-def _typed(pattern: object) -> object:
-    """A pattern for what may pass: of a type that it speaks of, as "1000" fits no `maximum`."""
-    if not isinstance(pattern, Mapping):
-        return pattern
-    from detent.core.schema.accepted_keywords import MANY, NAMED, ONE
-
-    schema: dict[str, Any] = dict(pattern)
-    for name, part in schema.items():
-        if name in ONE - {"if", "not"}:  # these two let the more pass, the less they fit
-            schema[name] = _typed(part)
-        elif name in MANY:
-            schema[name] = [*map(_typed, part)]
-        elif name in NAMED:
-            schema[name] = {key: _typed(inner) for key, inner in part.items()}
-    kinds = [kind for kind, words in _KEYWORDS.items() if schema.keys() & set(words)]
-    return {"type": kinds, **schema} if kinds else schema
-
-
-def _all_fit(patterns: Mapping[str, object], values: Mapping[str, object]) -> bool:
-    return all(name in values and _fits(wanted, values[name]) for name, wanted in patterns.items())
-
-
-def _fits(pattern: object, value: object) -> bool:
+def _fits(pattern: object, value: object, *, surely: bool) -> bool:
     if isinstance(pattern, str):
         return isinstance(value, str) and fnmatchcase(value, pattern)
     if isinstance(pattern, Mapping):
+        from detent.adapters.confirmation.readings import possible, sure
         from detent.core.schema.validation import Validator
 
-        schema: dict[str, Any] = dict(pattern)
+        schema = sure(pattern) if surely else possible(pattern)
         return Validator(schema).fits(thaw(value))
     return identity(thaw(pattern)) == identity(thaw(value))

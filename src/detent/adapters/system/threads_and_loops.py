@@ -93,7 +93,7 @@ async def in_a_thread(call: Callable[[], T]) -> T:
 
 
 async def to_its_end(call: Callable[[], T]) -> T:
-    """As `in_a_thread`; who is cancelled meanwhile gets it all the same, and the task still knows."""
+    """As `in_a_thread`; who is cancelled meanwhile gets it as well, and the task still knows."""
     task = asyncio.create_task(in_a_thread(call))
     while not task.done():
         with suppress(asyncio.CancelledError):
