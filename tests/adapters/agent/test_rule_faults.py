@@ -205,7 +205,6 @@ def test_what_a_rule_looks_at_inside_an_argument_must_be_there(
         looks("named", "x", "payee"),
         looks("loose", "whatever", "more"),
         looks("note", "length"),  # of a text, nobody says
-        "text",
     ],
 )
 def test_what_is_there_inside_an_argument_is_taken(pattern: object) -> None:
@@ -241,3 +240,27 @@ def test_of_schemas_in_schemas_each_that_counts_says_what_is_there() -> None:
     assert not lost(anyOf=[{"type": "null"}])
     assert not lost(**closed, patternProperties={"^b": {}})
     assert not lost(**{"$ref": "#/$defs/closed"}, anyOf=[{"properties": {"b": {}}}])
+
+
+@tool
+def send(to: list[str], text: str, copies: int | None = None) -> str:
+    """Send a mail."""
+    return text
+
+
+@pytest.mark.parametrize("name", ["to", "copies"])
+def test_a_text_that_is_looked_for_where_none_ever_is_is_a_mistake(name: str) -> None:
+    """A rule that is to deny by it would let everything pass."""
+    rules = RuleList([CallRule("deny", arguments={name: "*@evil.example"}, name="blocked")])
+    fault = f"rule 'blocked' of the RuleList for 'send' looks at the argument {name!r} for a text"
+    with pytest.raises(WiringError, match=re.escape(fault)):
+        built({"send": rules}, send)
+
+
+def test_a_text_is_looked_for_where_one_may_be() -> None:
+    """In one of the tools at least, or in what nobody says anything of."""
+    contains = {"contains": {"pattern": "@evil\\.example$"}}
+    built({"send": RuleList([CallRule("deny", arguments={"to": contains})])}, send)
+    built({"send": RuleList([CallRule("deny", arguments={"text": "*@evil.example"})])}, send)
+    built({"*": RuleList([CallRule("deny", arguments={"to": "*@evil.example"})])}, send, pay)
+    built({"any": RuleList([CallRule("deny", arguments={"to": "*@evil.example"})])}, ANY)

@@ -143,6 +143,21 @@ def test_what_is_denied_need_not_be_of_its_type(effect: Any, pattern: Any, fitti
     )
 
 
+def test_a_pattern_that_leads_back_to_itself_is_read_once_each_way() -> None:
+    """However deep the value is, each part of it is of its type."""
+    chain = {"properties": {"eur": {"maximum": 100}, "next": {"not": {"$ref": "#/$defs/wrong"}}}}
+    wrong = {"not": {"$ref": "#/$defs/chain"}}
+    pattern = {"$ref": "#/$defs/chain", "$defs": {"chain": chain, "wrong": wrong}}
+    rules = RuleList([CallRule("allow", arguments={"amount": pattern})], otherwise="deny")
+
+    def verdict(last: object) -> Verdict:
+        value = {"eur": 1, "next": {"eur": 1, "next": {"eur": last}}}
+        return rules(ToolCall("pay", {"amount": value}), LOOSE, run_of())
+
+    assert verdict(1) == Allow()
+    assert isinstance(verdict("5000"), Deny)
+
+
 def test_a_type_that_no_keyword_speaks_of_passes_where_it_is_named() -> None:
     """Nobody can have meant another value of it."""
     pattern = {"type": ["number", "null", "string"], "maximum": 100}

@@ -1,4 +1,4 @@
-"""What a pattern looks at, and that no value of a schema has."""
+"""What a pattern looks at, and no value of a schema has or is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from detent.core.schema.pattern_names import unknown_names
+from detent.core.schema.pattern_names import may_be_text, unknown_names
 
 CLOSED: dict[str, Any] = {
     "type": "object",
@@ -77,3 +77,31 @@ def test_what_nobody_has_named_is_looked_into_as_well() -> None:
     """Each further property is of the schema that says so."""
     schema = {"type": "object", "additionalProperties": CLOSED}
     assert places({"properties": {"x": {"required": ["payee"]}}}, schema) == [(".x.payee", ["to"])]
+
+
+TEXT: dict[str, Any] = {"type": "string"}
+DEFINED: dict[str, Any] = {"$defs": {"text": TEXT, "list": LISTS}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        (TEXT, True),
+        (LISTS, False),
+        (True, True),
+        ({}, True),
+        ({"enum": ["a"]}, True),
+        ({"type": ["null", "string"]}, True),
+        ({"type": ["null", "array"]}, False),
+        ({"anyOf": [LISTS, TEXT]}, True),
+        ({"anyOf": [LISTS, CLOSED]}, False),
+        ({"oneOf": [LISTS, CLOSED]}, False),
+        ({"allOf": [TEXT, {"maxLength": 3}]}, True),
+        ({"allOf": [{}, LISTS]}, False),
+        ({"$ref": "#/$defs/text"}, True),
+        ({"$ref": "#/$defs/list"}, False),
+    ],
+)
+def test_what_may_be_a_text_is_known(schema: object, expected: object) -> None:
+    """Where nothing is said it may be one."""
+    assert may_be_text(schema, DEFINED) is expected

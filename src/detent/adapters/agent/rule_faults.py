@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from detent.adapters.confirmation.call_rules import CallRule, RuleList
 from detent.adapters.confirmation.policies import WithQuestionOptions
-from detent.core.schema.pattern_names import unknown_names
+from detent.core.schema.pattern_names import may_be_text, unknown_names
 from detent.core.schema.projection import property_schemas
 from detent.core.tools.tool import Tool
 
@@ -83,6 +83,11 @@ def _faults_of(
         having = [tool for tool in fitting if _type_of(tool, name) is not None]
         if not having:
             yield f"{where} looks at the argument {name!r}; {_known(fitting)}"
+        if isinstance(pattern, str) and having and not any(_is_text(one, name) for one in having):
+            yield (
+                f"{where} looks at the argument {name!r} for a text, which it never is; of a list, "
+                "{'contains': {'pattern': '^…$'}} looks at each"
+            )
         for place, names in _never_there(name, pattern, having).items():
             there = f"there is: {', '.join(names) or 'none'}"
             yield f"{where} looks at {place!r} of the arguments; {there}"
@@ -95,6 +100,11 @@ def _never_there(name: str, pattern: object, tools: Iterable[Tool]) -> Mapping[s
     found = [dict(unknown_names(wanted, [schema], schema)) for schema in schemas]
     first = found[0] if found else {}
     return {place[1:]: first[place] for place in first if all(place in one for one in found)}
+
+
+def _is_text(tool: Tool, name: str) -> bool:
+    root = tool.spec.parameters
+    return may_be_text(_properties(tool).get(name, True), root)
 
 
 def _is_named(tool: Tool, patterns: Iterable[str]) -> bool:

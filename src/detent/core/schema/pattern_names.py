@@ -1,4 +1,4 @@
-"""The properties that a pattern looks at, and that no value of a schema has."""
+"""What a pattern looks at, and no value of a schema has or is."""
 
 from __future__ import annotations
 
@@ -39,6 +39,21 @@ def unknown_names(
         yield from ((f"[]{place}", names) for place, names in found)
     for same in parts_under(pattern, IN_PLACE):
         yield from unknown_names(same, schemas, root)
+
+
+def may_be_text(schema: object, root: Mapping[str, Any]) -> bool:
+    """Whether a value of a schema in `root` may be a text."""
+    if not isinstance(schema, Mapping):
+        return True
+    kinds: str | Sequence[str] = schema.get("type", "string")
+    if "string" not in ([kinds] if isinstance(kinds, str) else kinds):
+        return False
+    if "$ref" in schema and not may_be_text(resolve(schema["$ref"], root), root):
+        return False
+    options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if options and not any(may_be_text(option, root) for option in options):
+        return False
+    return all(may_be_text(part, root) for part in schema.get("allOf", ()))
 
 
 def _named(pattern: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

@@ -33,7 +33,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import Reply
 
-PAST = frozenset({"messages", "decisions", "conversation_in"})
+PAST = frozenset({"messages", "decisions", "conversation_in", "data_of"})
 """What of a run is left out where runs count as one."""
 
 
