@@ -82,7 +82,8 @@ class HostHealth:
         running: how many runs go on here.
         waiting: how many wait here for a place.
         faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
-            is of one that this release of its agent cannot follow, whether it goes on or waits;
+            is of one that this release of its agent cannot follow, whether it goes on or waits; by
+            effects, of one that waits for a worker of the release that it began with;
             ``OutdatedQuestionError`` of one that waits, and that another release which is up keeps
             from being asked anew by this one.
             And by the name of its engine ("DBOS", "Temporal", "Restate") an
@@ -178,7 +179,8 @@ class StoredHost(ABC):
         self._drives = await self._open(finder)
         ask = self._drives.ask_anew
         self._anew = anew = AskingAnew(ask, self._keeper, self._clock, self._read_again)
-        self._reading = evolve(self._reading, outdated=anew.tell, current=anew.drop)
+        told = evolve(self._reading, outdated=anew.tell, current=anew.drop)
+        self._reading = evolve(told, is_bound=self._drives.is_bound)
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
         self._questions = QuestionLooks(self._reading.questions, self._clock)

@@ -32,6 +32,7 @@ from detent.adapters.hosts.people import People
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
+from detent.core.errors import AgentChangedError
 from detent.machine import CancelRequested, ManualClock, MessageReceived
 from detent.ports.hosting import Accepted, HostRefusal
 from detent.ports.journal import JournalUnavailableError
@@ -45,12 +46,12 @@ class Told:
         self.changed = ChangedRuns()
         self.said: list[str] = []
         self.fault: Exception | None = None
-
-    async def require_history(self, run_id: str) -> None:
-        """It has it."""
+        self.other_rules = False
 
     async def require_followable(self, run_id: str) -> None:
-        """Its workers can follow it."""
+        """Its workers can follow it, unless they are of another release."""
+        if self.other_rules:
+            raise AgentChangedError(f"run {run_id} was begun by other rules")
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
         """It is there."""
@@ -91,6 +92,21 @@ def driving_by(
         *(clock, SystemChance()),
         is_away,
     )
+
+
+def test_a_run_that_only_another_release_can_follow_is_not_asked_anew() -> None:
+    """Its worker would hear of it for nothing, and whoever looks is told why it asks nothing."""
+
+    async def main() -> None:
+        told, clock = Told(), ManualClock(1_000.0)
+        driving = await driving_of(MemoryJournal(), told, clock, lambda: False)
+        told.other_rules = True
+        run = await driving._reading.required("r")
+        await driving.ask_anew(run)
+        assert (told.said, driving.is_bound("r"), driving.is_bound("s")) == ([], True, False)
+        assert driving.texts() == {"r": "AgentChangedError"}
+
+    asyncio.run(main())
 
 
 def test_that_an_engine_is_away_is_no_fault_of_a_run() -> None:
