@@ -18,7 +18,7 @@ from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
-from detent.adapters.hosts.looks import QuestionLooks
+from detent.adapters.hosts.looks import Looks, QuestionLooks
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
@@ -76,7 +76,8 @@ class HostHealth:
 
     Attributes:
         is_ready: whether it begins runs, and its store could be looked at lately. It turns when
-            five looks have failed, one after the other, and back with the next one that succeeds.
+            five looks have failed, one after the other, or none has come to an end for half a
+            minute, and back with the next one that succeeds.
             A look fails as well while the store takes nothing: once a write of this process has
             failed, each look writes first what changes no run, until that succeeds.
         running: how many runs go on here.
@@ -89,12 +90,14 @@ class HostHealth:
             And by the name of its engine ("DBOS", "Temporal", "Restate") an
             ``EngineUnavailableError``, while that does not answer: no run goes on then. Of Restate
             it may be a sentence: why it does answer, and runs do not go on here.
+        why_not_ready: in a sentence; "" where it is.
     """
 
     is_ready: bool
     running: int
     waiting: int
     faults: Mapping[str, str]
+    why_not_ready: str = ""
 
 
 def _nothing() -> None:
@@ -244,6 +247,9 @@ class StoredHost(ABC):
     @abstractmethod
     def health(self) -> HostHealth:
         """How it is."""
+
+    def _why_not_ready(self, looks: Looks) -> str:
+        return looks.trouble if self._is_open else "this host is closed: ask another one"
 
     async def questions(self) -> WaitingQuestions | None:
         """How many questions wait in the store.

@@ -124,7 +124,7 @@ def test_that_an_engine_is_away_is_no_fault_of_a_run() -> None:
         clock.advance(60.0)
         await driving.look()
         assert told.said.count("look r") == told.said.count("look s") == 1
-        assert driving.looks.are_recent
+        assert not driving.looks.trouble
         is_away[0], told.fault = False, None
         await driving.look()
         assert told.said.count("look r") == told.said.count("look s") == 2
