@@ -22,7 +22,7 @@ from detent.core.schema.record_fields import RecordField, class_of, field_names,
 from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import bare_type, type_name
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
-from detent.core.schema.work import Effort, Work
+from detent.core.schema.work import WORK_MAX, Effort, Work
 from detent.core.values.frozen import thaw
 from detent.core.values.hashes import require_spread
 
@@ -241,7 +241,8 @@ def _work(kind: Any) -> Work:
     """What pydantic has to do for a model; nothing that is counted, where no schema says it."""
     try:
         written = kind.model_json_schema()
-        return Work(written, "validation_alias" in repr(kind.__pydantic_core_schema__))
+        has_aliases = "validation_alias" in repr(kind.__pydantic_core_schema__)
+        return Work(written, has_aliases, most=WORK_MAX)
     except Exception:  # noqa: BLE001 - code of users may stand in it
         return Work({})
 
