@@ -457,7 +457,7 @@ def test_options_that_are_tried_too_often_are_refused(monkeypatch: pytest.Monkey
 def test_what_is_filled_in_is_counted_over_all_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each round begins anew: in ten of them it would take ten times as long."""
     monkeypatch.setattr(filling, "EACH_MAX", 0)
-    for most, is_too_much in ((30, True), (200, False)):
+    for most, is_too_much in ((80, True), (200, False)):
         monkeypatch.setattr(filling, "FILLS_MAX", most)
         assert Filling(forms(2)).filled({"x": tree(2)}).is_too_much is is_too_much
 

@@ -136,7 +136,7 @@ def test_what_holds_all_else_for_long_is_refused() -> None:
 
     However little it is for each part, and however few parts each of many models has.
     """
-    long = [{} for _ in range(WORK_MAX // 3)]
+    long: list[dict[str, Any]] = [{} for _ in range(WORK_MAX // 3)]
     with pytest.raises(ConversionError, match="or in long lists"):
         convert({"parts": long}, Quote, "x")
     with pytest.raises(ConversionError, match="the schema is at fault"):

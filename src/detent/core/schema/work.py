@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from sys import maxsize
+from math import inf
 from typing import Any, TypeAlias
 
 from attrs import define, frozen
@@ -75,7 +75,7 @@ class Work:
     root: Schema
     has_aliases: bool = False
     tries_all: bool = False
-    most: int = maxsize
+    most: float = inf
 
     @cached_property
     def has_choices(self) -> bool:
