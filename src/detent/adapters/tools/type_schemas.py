@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import abc
 from contextlib import suppress
 from functools import cache
@@ -142,6 +143,7 @@ class SchemaWriter:
         return schema
 
     def _fresh(self, name: str) -> str:
+        name = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)  # it stands in references: `Box[int]`
         taken = {*self._named.values(), *(known.split(".")[0] for known in self.definitions)}
         return name if name not in taken else self._fresh(f"{name}_")
 
