@@ -17,7 +17,7 @@ from attrs import Factory, define
 from detent.core.errors import DetentError
 from detent.core.schema.constraints import rules_of, unmet
 from detent.core.schema.json_values import JsonType, identity, is_a, short_json
-from detent.core.schema.model_names import unread
+from detent.core.schema.model_names import as_read, no_float, unread
 from detent.core.schema.model_work import work_of
 from detent.core.schema.record_fields import RecordField, class_of, field_names, fields_of
 from detent.core.schema.scalars import SCALARS
@@ -242,9 +242,14 @@ def _model(kind: Any, value: object, reading: _Reading) -> object:
     if work_of(kind).has_choices:
         reading.effort.add(work_of(kind), plain_value)
     made = kind.model_validate(plain_value)
-    if faults := [*unread(value, made)]:
+    if faults := [*unread(plain_value, made)]:
         raise _PartsError(faults)
     return made
+
+
+def plain_as_read(value: Any) -> object:
+    """As `plain`, but of a model under the names by which it is read, whatever it is written by."""
+    return as_read(plain(value), value) if hasattr(type(value), "model_dump") else plain(value)
 
 
 def _scalar(kind: Any, value: Any, reading: _Reading) -> Any:
@@ -253,8 +258,8 @@ def _scalar(kind: Any, value: Any, reading: _Reading) -> Any:
     types = SCHEMAS[kind]["type"]
     _require(value, *cast("list[JsonType]", [types] if isinstance(types, str) else types))
     made = SCALARS[kind].read(value) if kind in SCALARS else kind(value)
-    if kind is float and made != value:  # people were shown the other one
-        raise ValueError(f"no float is {short_json(value)}; the nearest is {made!r}")
+    if reason := no_float(value, made):
+        raise ValueError(reason)
     return made
 
 
