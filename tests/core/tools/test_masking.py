@@ -6,6 +6,7 @@ from base64 import b64encode, encodebytes, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from types import GenericAlias
 from typing import Annotated, Any, Generic, TypedDict, TypeVar, get_type_hints
 
 import pytest
@@ -305,9 +306,9 @@ def test_classes_that_stand_in_each_other_are_looked_into_once(is_secret: bool) 
     """There are more ways through twelve of them than anybody can go."""
     kinds = [type(f"N{n}", (), {"__annotations__": {}}) for n in range(12)]
     for kind in kinds:
-        kind.__annotations__ |= {other.__name__: list[other] for other in kinds}
+        kind.__annotations__ |= {other.__name__: GenericAlias(list, (other,)) for other in kinds}
     kinds[-1].__annotations__ |= {"pin": Annotated[str, SecretParameter]} if is_secret else {}
-    made = [dataclass(kind) for kind in kinds]
+    made: list[type] = [dataclass(kind) for kind in kinds]
 
     assert masked_in({"it": made[0]}, {}) == ({"it"} if is_secret else set())
 
