@@ -345,7 +345,7 @@ def test_a_result_that_json_has_no_words_for_is_told_to_observers(rules: Any) ->
 def test_a_return_that_was_forgotten_is_told_to_observers() -> None:
     """Where None is no value of what the function promises; it may be one of most promises."""
 
-    def total() -> int:  # type: ignore[empty-body] - it is what is forgotten
+    def total() -> int:  # type: ignore[empty-body]  # it is what is forgotten
         """Forget it."""
 
     def nothing() -> None: ...
