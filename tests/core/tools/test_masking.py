@@ -303,11 +303,11 @@ def test_a_mark_is_found_whatever_its_type_is_wrapped_in(kind: Any) -> None:
 @pytest.mark.parametrize("is_secret", [False, True])
 def test_classes_that_stand_in_each_other_are_looked_into_once(is_secret: bool) -> None:  # noqa: FBT001 - parametrised
     """There are more ways through twelve of them than anybody can go."""
-    kinds = [type(f"N{n}", (), {"__annotations__": {}}) for n in range(12)]
+    kinds: list[Any] = [type(f"N{n}", (), {"__annotations__": {}}) for n in range(12)]
     for kind in kinds:
-        kind.__annotations__ |= {other.__name__: list[other] for other in kinds}
+        kind.__annotations__ |= {other.__name__: tuple.__class_getitem__(other) for other in kinds}
     kinds[-1].__annotations__ |= {"pin": Annotated[str, SecretParameter]} if is_secret else {}
-    made = [dataclass(kind) for kind in kinds]
+    made: list[Any] = [dataclass(kind) for kind in kinds]
 
     assert masked_in({"it": made[0]}, {}) == ({"it"} if is_secret else set())
 
