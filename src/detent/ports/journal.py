@@ -232,7 +232,7 @@ class Journal(Protocol):
 class SubmittingJournal(Journal, Protocol):
     """A journal that can be written to without waiting, so that an event loop can do so.
 
-    One without it is called in the event loop itself: that suits a store in memory.
+    One without it is called in the event loop itself, and holds it: that suits a store in memory.
     """
 
     @property

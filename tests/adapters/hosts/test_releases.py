@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from detent.adapters.hosts.faults import AGAIN_S
 from detent.adapters.hosts.stored import StoredHost
 from detent.approvals import AlwaysAskPolicy, PendingCall
 from detent.hosts import HostRefusal, LocalHost
-from detent.journals import SQLiteJournal
+from detent.journals import Checkpoint, Entry, SQLiteJournal
 from detent.machine import ManualClock
 from detent.testing import When
 from tests.adapters.hosts.engines.sites import ENGINES, site_of
@@ -106,6 +106,24 @@ def refund_by_name(name: str) -> str:
     return f"{name} paid"
 
 
+class ReadJournal(SQLiteJournal):
+    """Knows which runs were read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.read_ids: list[str] = []
+
+    def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
+        """As the port says."""
+        self.read_ids.append(run_id)
+        return super().read(run_id, start)
+
+    def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
+        """As the port says."""
+        self.read_ids.append(run_id)
+        return super().checkpoints(run_id)
+
+
 def test_a_run_that_waits_and_cannot_be_followed_is_in_the_health(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -113,7 +131,7 @@ def test_a_run_that_waits_and_cannot_be_followed_is_in_the_health(
 
     The log has it, once.
     """
-    journal, clock = SQLiteJournal(tmp_path / "runs.db"), ManualClock(1_000_000.0)
+    journal, clock = ReadJournal(tmp_path / "runs.db"), ManualClock(1_000_000.0)
 
     async def play() -> None:
         before = LocalHost(clerk(refund), journal)
@@ -123,6 +141,9 @@ def test_a_run_that_waits_and_cannot_be_followed_is_in_the_health(
         after = LocalHost(clerk(refund_by_name), journal, look_s=0.02, clock=clock)
         async with after, asyncio.timeout(30):
             await until(lambda: after.health().faults == {"r": "AgentChangedError"})
+            journal.read_ids.clear()
+            assert await after.pending() == []
+            assert journal.read_ids == []  # it is known, and thousands may be so
             async with LocalHost(clerk(refund), journal) as before_again:
                 await before_again.send("r", asked.confirm(by="Ada"))
                 await before_again.result("r")

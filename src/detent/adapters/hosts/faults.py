@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import islice
@@ -28,7 +29,9 @@ NOTED_S = 180.0
 STRANGE_S = 180.0
 """How long it counts that a run was called for which is not here: its host repeats each minute."""
 KEPT = 1000
-"""Of so many runs it is kept what is the matter with them."""
+"""Of so many runs it is said what is the matter with them."""
+MOST = 10_000
+"""Of so many that wait it is known, so that nobody reads them in vain, and they are counted."""
 
 
 @define
@@ -130,13 +133,16 @@ class UnreadableRuns:
     """By run, the name of the error with which it could not be read. It is for many threads."""
 
     def __init__(self) -> None:
-        self._names: dict[str, str] = {}
+        self._known: dict[str, tuple[str, int]] = {}
 
-    def note(self, run_id: str, error: Exception) -> None:
+    def note(self, run: StoredRun, error: Exception) -> None:
         """It could not be read. The log says so once, as nobody may look at it for long."""
-        name = type(error).__name__
-        if len(self._names) < KEPT and self._names.get(run_id) != name:
-            self._names[run_id] = name
+        run_id, name = run.run_id, type(error).__name__
+        was, count = self._known.get(run_id), len(self._known)
+        if was is None and count >= MOST:
+            return
+        self._known[run_id] = name, run.length
+        if count < KEPT and (was is None or was[0] != name):
             LOGGER.warning(
                 "run %s waits and cannot be followed by the agents that are here: %s; see detent "
                 "runs show %s",
@@ -146,11 +152,27 @@ class UnreadableRuns:
 
     def drop(self, run_id: str) -> None:
         """It could be read, or does not wait any more."""
-        self._names.pop(run_id, None)
+        self._known.pop(run_id, None)
+
+    def has(self, run: StoredRun) -> bool:
+        """Whether a run could not be read as it is listed. It is tried again by looks."""
+        was = self._known.get(run.run_id)
+        return was is not None and was[1] == run.length
+
+    def ids(self) -> Sequence[str]:
+        """All of them."""
+        return list(self._known)
 
     def texts(self) -> Mapping[str, str]:
-        """All of them."""
-        return dict(self._names)
+        """The first ones."""
+        return {run_id: name for run_id, (name, _) in self._first(0, KEPT)}
+
+    def more(self) -> Mapping[str, int]:
+        """How many there are besides, by the name of the error."""
+        return Counter(name for _, (name, _) in self._first(KEPT, None))
+
+    def _first(self, begin: int, end: int | None) -> Iterator[tuple[str, tuple[str, int]]]:
+        return islice(self._known.copy().items(), begin, end)
 
 
 class Sweep:
@@ -182,6 +204,7 @@ class Sweep:
         self._waiting, self._listed, self._read = waiting, listed, read
         self._unreadable, self._clock = unreadable, clock
         self._left: Iterator[StoredRun] | None = None
+        self._again: Iterator[str] | None = None
         self._is_done = False
         self._next_at = float("-inf")
 
@@ -193,9 +216,8 @@ class Sweep:
         """
         now = self._clock.now()
         if self._is_done:
-            if not now < self._next_at <= now + AGAIN_S:
-                self._look_again()
-                self._next_at = now + AGAIN_S
+            if self._again is not None or not now < self._next_at <= now + AGAIN_S:
+                self._look_again(now)
             return
         self._left = self._waiting() if self._left is None else self._left
         try:
@@ -208,13 +230,25 @@ class Sweep:
         self._is_done = len(part) < PART
         self._next_at = now + AGAIN_S
 
-    def _look_again(self) -> None:
-        for run_id in self._unreadable.texts():
+    def _look_again(self, now: float) -> None:
+        """Try the next part of what could not be read.
+
+        RULE: there may be as many as wait. All at once, each minute, would hold the other looks up.
+        """
+        if self._again is None:
+            self._again, self._next_at = iter(self._unreadable.ids()), now + AGAIN_S
+            self._look_at_faults()
+        part = list(islice(self._again, PART))
+        if len(part) < PART:
+            self._again = None
+        for run_id in part:
             run = self._listed(run_id)
             if run is None or run.status != "waiting":
                 self._unreadable.drop(run_id)
             else:
                 self._try(run)
+
+    def _look_at_faults(self) -> None:
         for run_id in self._faults.texts():
             run = self._listed(run_id)
             if run is None or run.status != "running":

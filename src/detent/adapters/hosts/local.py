@@ -109,6 +109,5 @@ class LocalHost(StoredHost):
     def health(self) -> HostHealth:
         """How it is."""
         driving, places = self._driving, self._places
-        why_not = self._why_not_ready(driving.looks)
-        faults = {**self._texts(), **driving.faults.texts()}
-        return HostHealth(not why_not, places.running, places.waiting, faults, why_not)
+        faults = driving.faults.texts()
+        return self._health(driving.looks, places.running, places.waiting, faults)

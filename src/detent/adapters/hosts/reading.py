@@ -141,7 +141,7 @@ class Reading:
             run = loaded(self.journal, spec, listed.run_id, length).run
         except (StoredDataError, JournalDamagedError) as error:
             if listed.status == "waiting":  # of all others, whoever drives them says so
-                self.unreadable.note(listed.run_id, error)
+                self.unreadable.note(listed, error)
             raise
         if length is None:
             self.unreadable.drop(listed.run_id)
@@ -225,6 +225,8 @@ class Reading:
         return runs_of(self.journal, agents, wanted, (PAGE, PAGE)) if agents else iter(())
 
     def _questions(self, run: StoredRun) -> list[PendingQuestion]:
+        if self.unreadable.has(run):  # behind a release that changes an agent, that may be most
+            return []
         try:
             calls = self.read(run).pending
         except (RunNotFoundError, StoredDataError, JournalDamagedError):

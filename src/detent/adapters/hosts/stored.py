@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import keeper_of
@@ -91,6 +91,8 @@ class HostHealth:
             ``EngineUnavailableError``, while that does not answer: no run goes on then. Of Restate
             it may be a sentence: why it does answer, and runs do not go on here.
         why_not_ready: in a sentence; "" where it is.
+        more_faults: of runs that wait and cannot be followed here, `faults` has the first 1,000: by
+            the name of the error, how many there are besides, 9,000 at most.
     """
 
     is_ready: bool
@@ -98,6 +100,7 @@ class HostHealth:
     waiting: int
     faults: Mapping[str, str]
     why_not_ready: str = ""
+    more_faults: Mapping[str, int] = field(factory=dict)
 
 
 def _nothing() -> None:
@@ -237,7 +240,8 @@ class StoredHost(ABC):
         names = (fault if fault.isidentifier() else OTHER for fault in health.faults.values())
         count = None if asked_for is None else asked_for.count
         waited = None if asked_for is None else asked_for.waited_s(self._clock.now())
-        told = (health.is_ready, health.running, health.waiting, Counter(names))
+        faults = Counter(names) + Counter(health.more_faults)
+        told = (health.is_ready, health.running, health.waiting, faults)
         return HostFigures(*told, count, waited)
 
     @abstractmethod
@@ -248,8 +252,13 @@ class StoredHost(ABC):
     def health(self) -> HostHealth:
         """How it is."""
 
-    def _why_not_ready(self, looks: Looks) -> str:
-        return looks.trouble if self._is_open else "this host is closed: ask another one"
+    def _health(
+        self, looks: Looks, running: int, waiting: int, faults: Mapping[str, str]
+    ) -> HostHealth:
+        """The same, where that is how many runs go on and wait here, and what keeps others."""
+        unready = looks.trouble if self._is_open else "this host is closed: ask another one"
+        all_of_them, more = {**self._texts(), **faults}, self._reading.unreadable.more()
+        return HostHealth(not unready, running, waiting, all_of_them, unready, more)
 
     async def questions(self) -> WaitingQuestions | None:
         """How many questions wait in the store.
