@@ -111,6 +111,7 @@ class Recorder:
         self._journal, self._pid = journal, os.getpid()
         self._submit = submit_of(journal)
         self.waits = self._submit is not None
+        self._is_in_loop = True  # as far as it knows: then what is large is not read at once
         self._spec, self._clock, self._length = spec, clock, at.length
         self._known, self._fork_of = at.known, at.fork_of
         self._every = ENTRIES if every is None else every
@@ -133,7 +134,7 @@ class Recorder:
 
     def write_in_place(self) -> None:
         """From now on, write in the thread that records: it belongs to the run, and may wait."""
-        self._submit = None
+        self._submit, self._is_in_loop = None, False
 
     def begin(
         self, run: Run[Any], behind_s: float = -inf, origin: Mapping[str, str] = EMPTY
@@ -162,7 +163,7 @@ class Recorder:
     ) -> Steps[None]:
         """Write down events, in these `words` if any, and, now and then, the whole run after."""
         if words is None:
-            for event, _ in happened:
+            for event, _ in happened if self._is_in_loop else ():
                 if type(event) in LARGE_KINDS and is_large(event):
                     return self._recording_apart(happened)
             words = happened_data(self._spec, happened)
