@@ -101,8 +101,7 @@ class Session(SharedRun[S]):
     @property
     def run(self) -> Run[S]:
         """The run, as it is recorded."""
-        if self._unsettled:
-            at_once(self._settle())
+        at_once(self.settle_steps())
         return self.folded
 
     def open(self) -> None:
@@ -276,7 +275,6 @@ class Session(SharedRun[S]):
         return self._landed(effect, came)
 
     def _landed(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
-        """As `land_steps`, where all is recorded that came before."""
         self._land(effect, came)
         if not (self._unsettled and (self.under_way or not isinstance(effect, REPEATABLE))):
             return NO_STEPS
@@ -334,8 +332,7 @@ class Session(SharedRun[S]):
             if isinstance(came, BaseException):
                 self._raised += (came,)
                 if isinstance(came, RunBusyError) and isinstance(effect, RunTool):
-                    never = self.never_ran(effect)
-                    self._add(wrap_event(effect.path, never) if effect.path else never)
+                    self._add(wrap_event(effect.path, self.never_ran(effect)))
             elif came is not None:
                 if self._around is not None:
                     came = self._around.heard(effect, came, before)

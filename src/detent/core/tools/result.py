@@ -108,9 +108,6 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     Raises:
         ResultError: the tool's own conversion of its result raised, or made no content of it.
     """
-    if type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
-        with suppress(ValueError):  # Python prints no huge number, which is told below
-            return ToolResult(text_of(value))  # the usual case, and the quick one
     writes: tuple[Write, ...] = ()
     if isinstance(value, Reply):
         writes = value.writes
@@ -119,6 +116,8 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         value = None
     warnings: list[str] = []
     try:
+        if type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
+            return ToolResult(text_of(value), writes)  # the usual case, and the quick one
         _require_whole(value)
         # all of them or none: what the model is told and what the state holds must agree
         content = _content(tool, value, warnings)
