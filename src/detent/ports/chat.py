@@ -214,6 +214,8 @@ def require_reply(reply: object, generator: object) -> ChatReply:
 
 REASONS: tuple[str, ...] = get_args(FinishReason)
 WHOLE = {int}
+USUAL = str, str, str, bool
+"""The types of the reason, of the model's name, of its own word for the reason, and of the last."""
 COUNTS_OF = attrgetter(*(count.name for count in fields(Usage)))
 
 
@@ -226,16 +228,9 @@ def _misfit(reply: ChatReply) -> str | None:
     found: Any = reply  # a type checker takes its word for what is in it
     reason, usage, estimated = found.finish_reason, found.usage, found.usage_estimated
     counts = COUNTS_OF(usage) if isinstance(usage, Usage) else (usage,)
-    are_counts = {*map(type, counts)} == WHOLE and min(counts) >= 0
-    if (
-        are_counts
-        and type(reason) is str
-        and reason in REASONS
-        and type(found.model) is str
-        and type(found.raw_finish_reason) is str
-        and type(estimated) is bool
-        and found.logprobs == ()
-    ):
+    are_counts = WHOLE.issuperset(map(type, counts)) and min(counts) >= 0
+    kinds = type(reason), type(found.model), type(found.raw_finish_reason), type(estimated)
+    if are_counts and kinds == USUAL and reason in REASONS and found.logprobs == ():
         return None  # nearly always, and quickly seen
     if not (isinstance(reason, str) and reason in REASONS):
         near = meant(reason, REASONS) if isinstance(reason, str) else ""

@@ -192,6 +192,16 @@ def test_a_run_says_how_far_it_is() -> None:
     assert progress_mark(ACTING) == "1 Acting 1 Ready Ready"
 
 
+def test_instructions_do_not_count_for_how_far_a_run_is() -> None:
+    """Those of today may be others, or none; also where nobody has said anything yet."""
+    instructions = ChatMessage.from_system("Be brief.")
+    only = start(SPEC, [instructions], run_id="r1")
+    behind = start(SPEC, [instructions, ChatMessage.from_user("Hello")], run_id="r1")
+
+    assert progress_mark(only) == "1 Thinking 0"
+    assert progress_mark(behind) == "1 Thinking 1"
+
+
 def test_a_run_waits_while_nothing_but_a_human_is_waited_for() -> None:
     """What has its answer does not count."""
     assert isinstance(ACTING.phase, Acting)

@@ -71,7 +71,7 @@ CHARACTERS = 128
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
 """How long after the first try the next one is; each pause is twice as long as the one before, up
 to a longest one: what a tool has brought is too dear to wait for a single late try."""
-BEGIN_NO_WAIT = frozenset(kind.__name__ for kind in (ModelReplied, ToolStarted, ToolReturned))
+BEGIN_NO_WAIT: frozenset[type] = frozenset({ModelReplied, ToolStarted, ToolReturned})
 """Events with which no wait begins: most turns have no others."""
 
 
@@ -111,13 +111,13 @@ class Recorder:
         self._journal, self._pid = journal, os.getpid()
         self._submit = submit_of(journal)
         self.waits = self._submit is not None
+        self._is_in_loop = True  # as far as it knows: then what is large is not read at once
         self._spec, self._clock, self._length = spec, clock, at.length
         self._known, self._fork_of = at.known, at.fork_of
         self._every = ENTRIES if every is None else every
         self.interruptions: list[BaseException] = []  # to be raised when all is heard out
-        self._lease = lease  # whoever can still write has not dropped the run
         self._is_guarded = lease is None or lease.guards_appends
-        self._quiet = listing
+        self._quiet, self._lease = listing, lease  # whoever can still write has not dropped the run
         self._listed: Listing | None = None  # as far as this recorder knows
         self._ear: Ear | None = None
 
@@ -133,7 +133,7 @@ class Recorder:
 
     def write_in_place(self) -> None:
         """From now on, write in the thread that records: it belongs to the run, and may wait."""
-        self._submit = None
+        self._submit, self._is_in_loop = None, False
 
     def begin(
         self, run: Run[Any], behind_s: float = -inf, origin: Mapping[str, str] = EMPTY
@@ -144,8 +144,7 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            quiet = self._quiet
-            names = {"name": quiet.agent, "thread_id": quiet.thread_id, **origin}
+            names = {"name": self._quiet.agent, "thread_id": self._quiet.thread_id, **origin}
             said = {what: name for what, name in names.items() if name}
             start = {**start_data(self._spec, run, self._fork_of), **said}
             at = max(self._clock.now(), nextafter(behind_s, inf))
@@ -161,12 +160,12 @@ class Recorder:
         self, happened: Sequence[tuple[Event, Run[Any]]], words: Words | None = None
     ) -> Steps[None]:
         """Write down events, in these `words` if any, and, now and then, the whole run after."""
-        if words is None:
-            for event, _ in happened:
-                if type(event) in LARGE_KINDS and is_large(event):
-                    return self._recording_apart(happened)
-            words = happened_data(self._spec, happened)
-        run, may_wait = happened[-1][1], not all(kind in BEGIN_NO_WAIT for kind, _ in words)
+        run, may_wait = happened[-1][1], False
+        for each, _ in happened:
+            may_wait |= type(each) not in BEGIN_NO_WAIT
+            if self._is_in_loop and words is None and type(each) in LARGE_KINDS and is_large(each):
+                return self._recording_apart(happened)
+        words = happened_data(self._spec, happened) if words is None else words
         if not self.is_full(run, len(words)):
             return self.write(run, words, may_wait=may_wait)
         data, again = checkpoint_data(self._spec, run, self._known)
@@ -182,10 +181,12 @@ class Recorder:
 
     def is_full(self, run: Run[Any], new: int) -> bool:
         """Whether so much stands behind the last checkpoint that one comes with `new` entries."""
-        enough = max(self._every, self._known.again // CHARACTERS)
-        enough *= 2 if run.slots else 1  # between turns a run is small: that is waited for
         is_over = bool(self._quiet.thread_id) and run.outcome is not None
-        return is_over or self._length + new - self._known.position >= enough
+        behind = self._length + new - self._known.position
+        if is_over or behind < self._every:  # nearly always, and quickly seen
+            return is_over
+        enough = max(self._every, self._known.again // CHARACTERS)
+        return behind >= enough * (2 if run.slots else 1)  # between turns a run is small
 
     def missed(self, run: Run[S], held: Sequence[Event]) -> Steps[list[Folded[S]]]:
         """What was said in other processes to `run`, which is as this recorder has left it.

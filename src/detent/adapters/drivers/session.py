@@ -101,8 +101,7 @@ class Session(SharedRun[S]):
     @property
     def run(self) -> Run[S]:
         """The run, as it is recorded."""
-        if self._unsettled:
-            at_once(self._settle())
+        at_once(self.settle_steps())
         return self.folded
 
     def open(self) -> None:
@@ -258,22 +257,24 @@ class Session(SharedRun[S]):
         del self.under_way[effect.key]
 
     def land(self, effect: Effect, came: Event | BaseException | None) -> None:
-        """As `land_steps`, blocking."""
-        if (steps := self.land_steps(effect, came)) is not NO_STEPS:
+        """As `land_steps`, blocking: no event loop waits for what is large."""
+        if self._around is not None:
+            at_once(self.settle_steps())
+        if (steps := self._landed(effect, came)) is not NO_STEPS:
             at_once(steps)
 
-    def land_steps(
-        self, effect: Effect, came: Event | BaseException | None, *, is_ready: bool = False
-    ) -> Steps[None]:
+    def land_steps(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
         """Fold in what came of `effect`, unless it is no longer under way.
 
         Where that settles nothing (None, a decision that does not fit, an exception), the effect
-        stays owed and is not offered again. An exception is kept for `close`. `is_ready` says that
-        all is recorded that came before, and what takes long has been found out.
+        stays owed and is not offered again. An exception is kept for `close`.
         """
         is_behind = self._around is not None and self._unsettled  # they are told what is recorded
-        if not is_ready and (is_behind or (type(came) in LARGE_KINDS and is_large(came))):
+        if is_behind or (type(came) in LARGE_KINDS and is_large(came)):
             return self._land_behind(effect, came)
+        return self._landed(effect, came)
+
+    def _landed(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
         self._land(effect, came)
         if not (self._unsettled and (self.under_way or not isinstance(effect, REPEATABLE))):
             return NO_STEPS
@@ -284,7 +285,7 @@ class Session(SharedRun[S]):
         yield from self.settle_steps()
         if is_large(came):
             yield from self._work_ahead(effect, came)
-        yield from self.land_steps(effect, came, is_ready=True)
+        yield from self._landed(effect, came)
 
     def hear(self, items: Iterable[Event | Landed | Halt | News]) -> None:
         """As `hear_steps`, blocking."""
@@ -331,8 +332,7 @@ class Session(SharedRun[S]):
             if isinstance(came, BaseException):
                 self._raised += (came,)
                 if isinstance(came, RunBusyError) and isinstance(effect, RunTool):
-                    never = self.never_ran(effect)
-                    self._add(wrap_event(effect.path, never) if effect.path else never)
+                    self._add(wrap_event(effect.path, self.never_ran(effect)))
             elif came is not None:
                 if self._around is not None:
                     came = self._around.heard(effect, came, before)

@@ -86,10 +86,7 @@ class MemoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As `Journal.append` says."""
-        new = list(entries)
-        for place, entry in enumerate(entries):
-            if type(entry.body) not in PRIVATE:
-                new[place] = _text(entry)
+        new = [entry if type(entry.body) in PRIVATE else _text(entry) for entry in entries]
         last = checkpoint  # it may refuse to be text
         if last is not None and type(last.body) not in PRIVATE:
             last = _text(last)

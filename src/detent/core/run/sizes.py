@@ -34,23 +34,23 @@ def are_large(contents: Iterable[Content]) -> bool:
         if type(content) is TextContent:
             left -= len(content.text) >> 6
         elif type(content) is ToolCall:
-            left -= 1
-            level: list[Collection[Any]] = [content.arguments.values()]
-            while level:
-                inner: list[Collection[Any]] = []
-                for items in level:
-                    left -= len(items)
-                    if left < 0:
-                        return True
-                    for item in items:
-                        kind = type(item)
-                        if kind is str:
-                            left -= len(item) >> 6
-                        elif kind not in ATOMS:
-                            left -= EACH
-                            inner.append(parts_of(item))
-                level = inner
+            left = _left_behind(content.arguments.values(), left - 1)
     return left < 0
+
+
+def _left_behind(items: Collection[Any], left: int) -> int:
+    """How much is left of `MANY` behind these; less than nothing once it is used up.
+
+    A call holds nothing that is nested too deep for a recursion.
+    """
+    left -= len(items)
+    for item in items if left >= 0 else ():
+        kind = type(item)
+        if kind is str:
+            left -= len(item) >> 6
+        elif kind not in ATOMS:
+            left = _left_behind(parts_of(item), left - EACH)
+    return left
 
 
 def hides_much(effect: RunTool, value: object) -> bool:

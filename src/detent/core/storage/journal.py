@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import takewhile
 from typing import Any, TypeAlias, cast, get_args
 
-from detent.core.chat.messages import ChatMessage, ChatRole
+from detent.core.chat.messages import ChatRole
 from detent.core.codec.json_text import TAG
 from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
@@ -164,17 +163,17 @@ def progress_mark(run: Run[Any]) -> str:
     it is made again, and another prompt, or none, makes it no other run.
     """
     phase, messages = run.phase, conversation_in(run.state)
-    instructions = sum(1 for _ in takewhile(_instructs, messages))
-    mark = f"{run.turn} {type(phase).__name__} {len(messages) - instructions}"
+    said = len(messages)
+    for message in messages:
+        if message.role is not ChatRole.SYSTEM:
+            break
+        said -= 1
+    mark = f"{run.turn} {type(phase).__name__} {said}"
     for slot in phase.slots if isinstance(phase, Acting) else ():
         mark += f" {type(slot.status).__name__}"
         if (agent := agent_at(slot)) is not None:
             mark += f"({progress_mark(agent.run)})"
     return f"{mark} {len(run.unread)} unread" if run.unread else mark
-
-
-def _instructs(message: ChatMessage) -> bool:
-    return message.role is ChatRole.SYSTEM
 
 
 def happened_data(
@@ -187,7 +186,7 @@ def happened_data(
     Raises:
         UnstorableError: a value in one cannot be written as JSON.
     """
-    new = list[tuple[str, Json]]()
+    new: list[tuple[str, Json]] = []
     marked: tuple[Json, Run[Any]] | None = None
     for event, after in happened:
         kind = type(event)
@@ -214,7 +213,7 @@ def reply_faults(event: Event, run: Run[Any]) -> list[Json]:
         return [fault for at in agents if at for fault in reply_faults(event.event, at.run)]
     if not isinstance(event, ModelReplied):
         return []
-    places = dict[str, list[int]]()
+    places: dict[str, list[int]] = {}
     for place, told in failed_at_once(event.reply, run):
         places.setdefault(told.text, []).append(place)
     return [{"text": text, "places": found} for text, found in places.items()]

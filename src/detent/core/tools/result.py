@@ -112,11 +112,6 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         ResultError: the tool's own conversion of its result raised, or made no content of it.
     """
     warnings = [] if value is not None else [*_forgotten(tool)]
-    if type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
-        with suppress(ValueError):  # Python prints no huge number, which is told below
-            return ToolResult(
-                text_of(value), (), tuple(warnings)
-            )  # the usual case, and the quick one
     writes: tuple[Write, ...] = ()
     if isinstance(value, Reply):
         writes = value.writes
@@ -124,6 +119,8 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
         value = None
     try:
+        if type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
+            return ToolResult(text_of(value), writes, tuple(warnings))  # usual, and quick
         _require_whole(value)
         # all of them or none: what the model is told and what the state holds must agree
         content = _content(tool, value, warnings)

@@ -54,7 +54,7 @@ class SharedList(Sequence[Item_co]):
         return self._length
 
     def __iter__(self) -> Iterator[Item_co]:
-        content = cast(Iterator[Item_co], self.held())
+        content: Iterator[Any] = self.held()
         return map(read_copy, content) if self._guarded else content
 
     def held(self) -> Iterator[object]:
