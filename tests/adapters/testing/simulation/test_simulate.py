@@ -126,6 +126,8 @@ FOUND = (
     Case(3572, moves_of(3572)),
     Case(4323, moves_of(4323)),
     Case(10641, moves_of(10641)),
+    Case(3161, moves_of(3161)),
+    Case(11194, moves_of(11194)),
     Case(
         3572,
         tuple(Move(kind, pick) for kind, pick in zip(KINDS, PICKS, strict=True)),
@@ -139,6 +141,27 @@ FOUND = (
 def test_what_was_found_once_stays_mended(place: int) -> None:
     """A case is all that it takes to play a world again."""
     assert STRANGERS.broken(FOUND[place]) is None
+
+
+def test_a_verdict_that_comes_again_takes_no_word_of_a_human_back() -> None:
+    """They have changed the call since: nobody is asked by it, and what they have said counts."""
+
+    @tool(labels=("web",))
+    def browse(n: int) -> str:
+        return "x"
+
+    @tool
+    def pay(n: int) -> str:
+        return "x"
+
+    @tool
+    def note(n: int) -> str:
+        return "x"
+
+    rules = {"pay": AlwaysAskPolicy(), "note": AlwaysAskPolicy()}
+    script = ScriptedChatGenerator("x")
+    agent = Agent(chat_generator=script, tools=[browse, pay, note], confirmation_strategies=rules)
+    assert simulate(agent, seeds=[2]).runs == 1
 
 
 def test_the_same_seed_is_the_same_world() -> None:

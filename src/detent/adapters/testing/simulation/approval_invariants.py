@@ -31,7 +31,16 @@ from detent.adapters.testing.simulation.trace import (
     Wrote,
 )
 from detent.core.chat.messages import ToolCall
-from detent.core.run.approval import SCOPES, Allow, Ask, Confirmed, Deny, Modified, Scope
+from detent.core.run.approval import (
+    SCOPES,
+    Allow,
+    Ask,
+    Binding,
+    Confirmed,
+    Deny,
+    Modified,
+    Scope,
+)
 from detent.core.run.events import Event, GrantRevoked, Judged, Resumed, ToolNeverRan
 from detent.core.run.refs import CallRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
@@ -161,7 +170,8 @@ class _Call:
     """What is known of a call: what its policy said last, what is asked, and what was said of it.
 
     `call` is what it is, `began` is when its last attempt did, `revoked` what had been taken back
-    until then. `former` is what had been said before it was asked what a crash has left.
+    until then. `former` is what had been said before it was asked what a crash has left, `unput`
+    the digest of a question that nobody is asked, as it is about what the call was.
     """
 
     ruled: Ruled | None = None
@@ -173,6 +183,7 @@ class _Call:
     attempt: int = 1
     former: _Word | None = None
     call: ToolCall | None = None
+    unput: str | None = None
 
 
 class _Approvals:
@@ -182,6 +193,7 @@ class _Approvals:
         self._spec = spec
         self._calls: dict[Place, _Call] = {}
         self._words: list[Said] = []
+        self._judged: dict[tuple[Place, Binding | None], ToolCall] = {}
         self._revoked: frozenset[Place] = frozenset()
         self._read = 0
 
@@ -198,7 +210,9 @@ class _Approvals:
                 self.begin(entries)
                 self.ask(run)
             case Ruled(effect):
-                self.call((effect.path, effect.ref)).ruled = happening
+                place = effect.path, effect.ref
+                self.call(place).ruled = happening
+                self._judged[place, effect.binding] = effect.call
             case Said(question):
                 known = self.call((question.path, question.ref))
                 self._words.append(happening)
@@ -214,7 +228,17 @@ class _Approvals:
         self.ask(before)  # which may be as another process has left it
         if isinstance(inner, ToolNeverRan):
             self._take_back((path_of(event), inner.ref))
+        if isinstance(inner, Judged):
+            self._hear_late((path_of(event), inner.ref), inner, after)
         self.ask(after)
+
+    def _hear_late(self, place: Place, word: Judged, after: Run[Any]) -> None:
+        """A verdict that comes again of a call that a human has changed since: it asks nothing."""
+        about = self._judged.get((place, word.binding))
+        for path, slot in slots_in(after):
+            is_changed = (path, slot.ref) == place and about not in (None, slot.call)
+            if is_changed and isinstance(slot.status, AwaitingDecision):
+                self.call(place).unput = slot.status.digest
 
     def _take_back(self, place: Place) -> None:
         """A question that a crash has left is none: an attempt that never ran has ended nothing."""
@@ -240,6 +264,8 @@ class _Approvals:
             known.call = slot.call
             if not isinstance(status, AwaitingDecision):
                 known.is_open = False
+                continue
+            if status.digest == known.unput:
                 continue
             was = None if known.question is None else known.question.digest
             if not known.is_open or status.digest != was:

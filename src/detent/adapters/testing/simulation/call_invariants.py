@@ -148,17 +148,20 @@ def no_call_ends_one_process_after_the_other(spec: AgentSpec[Any], trace: Trace)
     A tool's own look-up may say that it never ran.
     """
     ended = Counter[tuple[str, CallRef]]()
+    attempts = dict[tuple[str, CallRef], int]()
     for happening in trace:
         match happening:
+            case Opened(_, _, run):  # a failure may be stored of which no process has heard
+                for ref in _failed_unheard(run, attempts):
+                    del ended[run.id, ref]
             case Folded(event=HumanDecided(ref), after=after) if happening.is_change:
                 del ended[after.id, ref]
-            case Folded(event=ToolStarted(ref), before=before, after=after) if happening.is_change:
+            case Folded(event=ToolStarted(ref, attempt), after=after) if happening.is_change:
+                attempts[after.id, ref] = attempt
                 if ended[after.id, ref] >= CRASHES_MAX:
                     yield f"call {ref} began once more, after {ended[after.id, ref]} crashes"
             case Folded(before=before, event=event, after=after) if happening.is_change:
-                for slot in before.slots:
-                    if not isinstance(slot.status, Running) or slot_at(after, slot.ref) == slot:
-                        continue
+                for slot in _no_longer_running(before, after):
                     tool = spec.tools[slot.call.tool_name]
                     if isinstance(event, Resumed) and not callable(tool.on_unknown):
                         ended[after.id, slot.ref] += 1
@@ -166,6 +169,25 @@ def no_call_ends_one_process_after_the_other(spec: AgentSpec[Any], trace: Trace)
                         del ended[after.id, slot.ref]
             case _:
                 pass
+
+
+def _failed_unheard(
+    run: Run[Any], attempts: Mapping[tuple[str, CallRef], int]
+) -> Iterator[CallRef]:
+    """The calls whose next attempt is owed, and of which no process has heard that the last failed.
+
+    `attempts` are those that have begun last.
+    """
+    for slot in run.slots:
+        begun = attempts.get((run.id, slot.ref))
+        if begun and isinstance(slot.status, Ready | BackingOff) and slot.status.attempt > begun:
+            yield slot.ref
+
+
+def _no_longer_running(before: Run[Any], after: Run[Any]) -> Iterator[Slot]:
+    for slot in before.slots:
+        if isinstance(slot.status, Running) and slot_at(after, slot.ref) != slot:
+            yield slot
 
 
 @everywhere
