@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from detent import (
     tool,
 )
 from detent.hosts import LocalHost
-from detent.machine import Resumed, ToolReturned
+from detent.machine import Judged, Resumed, ToolReturned
 
 
 @tool
@@ -36,17 +37,23 @@ def pay_later(amount: int, days: int = 3) -> str:
 
 @tool(labels=("web",))
 def browse() -> str:
-    """Read something that a stranger has written."""
+    """Read something that a stranger has written, once the other call has been judged."""
+    assert JUDGED.wait(10)
     return "a page"
 
 
 PAY = ToolCall("pay", {"amount": 5})
+JUDGED = threading.Event()
 
 
 def clerk(journal: MemoryJournal, *tools: Tool, ends_at: type | None = None) -> Agent[Any]:
     """One who asks before it pays, whose process may end once something has happened."""
 
+    JUDGED.clear()
+
     def end(before: object, event: object, after: object) -> None:
+        if isinstance(event, Judged):
+            JUDGED.set()
         if ends_at is not None and isinstance(event, ends_at):
             raise KeyboardInterrupt
 

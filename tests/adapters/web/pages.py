@@ -73,15 +73,15 @@ async def hosted(paid: Paid, **agents: dict[str, Any]) -> AsyncGenerator[Host]:
 
 @asynccontextmanager
 async def waiting(
-    made: dict[str, Agent[Any, Any]], journal: Journal | None = None
+    made: dict[str, Agent[Any, Any]], journal: Journal | None = None, *, calls: int = 1
 ) -> AsyncGenerator[Host]:
-    """The same of agents that are made."""
+    """The same of agents that are made, each of which asks about so many calls at least."""
     async with LocalHost(made, journal or MemoryJournal(), look_s=0.05) as host:
         for name in made:
             said = [ChatMessage.from_user(f"Pay, {name}!")]
             assert isinstance(await host.start(name, said, run_id=name), Accepted)
             async for _ in host.watch(name):
-                if await host.pending(agent=name):
+                if len(await host.pending(agent=name)) >= calls:
                     break
         yield host
 

@@ -532,7 +532,7 @@ def test_what_counts_further_is_taken_back_from_the_page_of_a_run() -> None:
 
     async def visit() -> tuple[str, list[httpx.Response], str]:
         agents = {"clerk": payer_and_signer([])}
-        async with waiting(agents) as host, visitor(web_app(host)) as client:
+        async with waiting(agents, calls=2) as host, visitor(web_app(host)) as client:
             about = await asked(client, host)
             await client.post("/decide", data={**about, "answer": "confirm", "remember": "tool"})
             shown = (await client.get("/run/clerk")).text

@@ -89,7 +89,7 @@ def test_of_a_run_that_has_ended_nothing_is_listed(
 
 def test_over_a_host_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who takes it back is who the token says."""
-    site = Site(lambda: waiting({"one": payer_and_signer([])}))
+    site = Site(lambda: waiting({"one": payer_and_signer([])}, calls=2))
     try:
         monkeypatch.setenv("DETENT_HOST", site.url)
         assert document("grants", "one") == {"run_id": "one", "grants": []}

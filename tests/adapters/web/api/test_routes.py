@@ -665,7 +665,7 @@ def test_what_counts_further_is_taken_back_in_the_name_of_who_asks() -> None:
 
     async def waits() -> list[Any]:
         agents = {"clerk": payer_and_signer(paid)}
-        async with waiting(agents) as host, visitor(web_app(host)) as client:
+        async with waiting(agents, calls=2) as host, visitor(web_app(host)) as client:
             await confirmed(client, remember="tool")
             (grant,) = (await client.get("/api/run/clerk")).json()["grants"]
             answers = [await revoked(client, ref=[9, 9]), await revoked(client, ref="x")]
