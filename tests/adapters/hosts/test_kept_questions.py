@@ -48,7 +48,6 @@ JUDGED = threading.Event()
 
 def clerk(journal: MemoryJournal, *tools: Tool, ends_at: type | None = None) -> Agent[Any]:
     """One who asks before it pays, whose process may end once something has happened."""
-
     JUDGED.clear()
 
     def end(before: object, event: object, after: object) -> None:
