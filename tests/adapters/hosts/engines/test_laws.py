@@ -44,6 +44,7 @@ def site(
         yield site
 
 
+@pytest.mark.usefixtures("quick_ends_of_dbos")
 def test_it_keeps_the_laws(site: Site, tmp_path: Path) -> None:
     """Those of the port; by effects, agents with hooks are refused."""
     journal, has_hooks = SQLiteJournal(tmp_path / "runs.db"), site.mode == "legs"
