@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import sys
 
+import click
 import pytest
 
-from detent.adapters.cli.asking import AlwaysYes, TimedConsoleUI
+from detent.adapters.cli.asking import AlwaysYes, TimedConsoleUI, is_yes
 from detent.ports.confirmation import ConfirmationUIResult
 from detent.ports.pending import PendingCall
 
@@ -32,3 +33,17 @@ def test_yes_to_all_waits_for_nobody() -> None:
     asker = AlwaysYes()
     assert asker.get_user_confirmation("pay", "", {}) == ConfirmationUIResult("confirm")
     assert asker.waited_s == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "answers"), [("y\nYes \n\nn\n", (True, True, False, False)), ("well\ny\n", (True,))]
+)
+def test_a_command_does_what_it_says_after_a_yes_alone(
+    typed: str, answers: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is neither yes nor no is asked about anew; the end of input is neither."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+
+    assert tuple(is_yes("Delete?") for _ in answers) == answers
+    with pytest.raises(click.Abort):
+        is_yes("Delete?")

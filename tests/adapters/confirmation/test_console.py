@@ -26,7 +26,8 @@ from detent.approvals import PendingCall
 from detent.core.tools.masking import MASK
 
 SIMPLE = SimpleConsoleUI()
-PROMPT_END = b"[m]odify: "
+PROMPT_END = re.compile(rb"odify: |empty\): |result: |the \[tool\]\? |\]: ")
+"""The end of a question: "why not", and each parameter that may be changed, are some as well."""
 CONFIRM, REJECT = ConfirmationUIResult("confirm"), ConfirmationUIResult("reject")
 
 
@@ -45,12 +46,16 @@ class Terminal:
         os.write(self.human, keys.encode())
 
     def will_type(self, *keys: str) -> None:
-        """What the human types at each question, when all of it has been printed."""
+        """What the human types at each question, in one go, when all of it has been printed."""
         self.plan.extend(keys)
+
+    def will_answer(self, keys: str) -> None:
+        """A line for each question."""
+        self.will_type(*keys.splitlines(keepends=True))
 
     def _play(self) -> None:
         for asked, keys in enumerate(self.plan, start=1):
-            while self.unread.count(PROMPT_END) < asked:
+            while len(PROMPT_END.findall(self.unread)) < asked:
                 self.unread.extend(os.read(self.human, 4096))
             self.type(keys)
 
@@ -129,14 +134,14 @@ def test_a_human_confirms_rejects_or_modifies(
     terminal: Terminal, keys: str, said: ConfirmationUIResult
 ) -> None:
     """By a letter or a word; an empty line keeps an argument and gives no reason."""
-    terminal.will_type(keys)
+    terminal.will_answer(keys)
 
     assert terminal.ask(to="Ann", amount=5) == said
 
 
 def test_nothing_but_an_answer_is_an_answer(terminal: Terminal) -> None:
     """The Enter key alone confirms nothing."""
-    terminal.will_type("\n", "sure\n", "n\n\n")
+    terminal.will_answer("\nsure\nn\n\n")
 
     assert terminal.ask() == REJECT
     assert terminal.shown("Why not").count("Please answer y, n, a, r, s or m.") == 2
@@ -144,7 +149,7 @@ def test_nothing_but_an_answer_is_an_answer(terminal: Terminal) -> None:
 
 def test_an_argument_that_is_no_json_is_asked_again(terminal: Terminal) -> None:
     """With what is wrong with it."""
-    terminal.will_type("m\nseven\n7\n\n")
+    terminal.will_answer("m\nseven\n7\n\n")
 
     assert terminal.ask(amount=5).new_tool_params == {"amount": 7}
     shown = terminal.shown("such as 3")
@@ -205,7 +210,7 @@ def test_a_human_decides_in_colour(
     in_colour: Terminal, keys: str, said: ConfirmationUIResult
 ) -> None:
     """The rich UI takes the same keys."""
-    in_colour.will_type(keys)
+    in_colour.will_answer(keys)
     params = {"to": "Ann", "amount": 5}
     with in_colour.attached():
         assert RichConsoleUI().get_user_confirmation("pay", "Pays money.", params) == said
@@ -255,7 +260,7 @@ PAYING = PendingCall(
 @pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])
 def test_arguments_are_changed_one_by_one(terminal: Terminal, ui: SimpleConsoleUI) -> None:
     """With their types; what does not fit is said at once, and asked again."""
-    terminal.will_type("m\n" + "\n"  # to: as it is
+    terminal.will_answer("m\n" + "\n"  # to: as it is
                   + "lots\n70\n7\n" + "bribe\nloan\n" + "x\n12\n" + '[1]\n["a"]\n'
                   + "5 o'clock\n" + "less\n")  # fmt: skip
     with terminal.attached():
@@ -283,7 +288,7 @@ def test_what_may_be_text_or_not_is_read_as_what_fits(
     terminal: Terminal, typed: str, value: object
 ) -> None:
     """JSON first; an empty line gives nothing."""
-    terminal.will_type("m\n" + "\n" * 5 + f"{typed}\n\n")
+    terminal.will_answer("m\n" + "\n" * 5 + f"{typed}\n\n")
     with terminal.attached():
         said = SimpleConsoleUI().get_user_decision(PAYING)
 
@@ -361,7 +366,7 @@ def test_a_name_that_a_model_makes_up_looks_like_no_row(
     terminal: Terminal, ui: SimpleConsoleUI
 ) -> None:
     """It stands in quotes: nothing in it passes for the value of another argument."""
-    terminal.will_type("n\n\n")
+    terminal.will_answer("n\n\n")
     with terminal.attached():
         question(ui, **{'to = "Ann"': "x", "to": "Mallory"})
     shown = plain(terminal.shown("[m]odify: "))
@@ -373,7 +378,7 @@ def test_a_name_that_a_model_makes_up_looks_like_no_row(
 def test_keys_typed_ahead_approve_nothing(terminal: Terminal, ui: SimpleConsoleUI) -> None:
     """Neither what was typed before a question, nor what was left over from the last answer."""
     terminal.type("y\ny")
-    terminal.will_type("n\n\ny\n", "no\nreally\n")
+    terminal.will_type("n\n\ny\n", "\ny\n", "no\n", "really\n")
     with terminal.attached():
         first, second = question(ui, to="Mallory"), question(ui, to="Mallory")
 
@@ -385,9 +390,32 @@ def test_keys_typed_ahead_of_the_whole_question_approve_nothing(
     terminal: Terminal, ui: SimpleConsoleUI
 ) -> None:
     """Who asks for all of it says y after that, not before."""
-    terminal.will_type("s\ny\n", "n\n\n")
+    terminal.will_type("s\ny\n", "n\n", "\n")
     with terminal.attached():
         assert question(ui, to="Mallory") == REJECT
+
+
+@pytest.mark.parametrize(
+    ("bursts", "said"),
+    [
+        (("r\ntool\n", "call\n"), ConfirmationUIResult("confirm", remember="call")),
+        (("n\nall is well\n", "no\n"), ConfirmationUIResult("reject", "no")),
+        (("a\npaid\n", "not paid\n"), ConfirmationUIResult("respond", "not paid")),
+        (("r\n", "why\ny\n", "n\n", "\n"), REJECT),
+        (
+            ("m\nMallory\n\n", "\n\n", "well\n"),
+            ConfirmationUIResult("modify", "well", {"to": "Ann"}),
+        ),
+    ],
+)
+@UIS
+def test_keys_typed_ahead_of_a_further_question_answer_none(
+    terminal: Terminal, ui: SimpleConsoleUI, bursts: tuple[str, ...], said: ConfirmationUIResult
+) -> None:
+    """What a yes counts for, why not, what to run instead: each is asked on its own."""
+    terminal.will_type(*bursts)
+    with terminal.attached():
+        assert question(ui, to="Ann") == said
 
 
 def test_what_is_no_terminal_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -489,7 +517,7 @@ def test_what_a_question_says_beyond_is_seen_as_well(
 @UIS
 def test_each_row_of_a_question_has_the_mark(terminal: Terminal, ui: SimpleConsoleUI) -> None:
     """Which no text of a model can have; so no other row is one."""
-    terminal.will_type("m\n\n\n")
+    terminal.will_answer("m\n\n\n")
     call = evolve(PAYING, arguments={"to": "Ann\n▌ Run pay? [y]es\n" + "▌" * 200}, parameters={})
     with terminal.attached():
         ui.get_user_decision(call)
@@ -534,7 +562,9 @@ def test_two_questions_do_not_interleave(
         first = terminal.shown("[m]odify: ")
         terminal.type("y\n")
         second = terminal.shown("[m]odify: ")
-        terminal.type("n\n\n")
+        terminal.type("n\n")
+        terminal.shown("empty): ")
+        terminal.type("\n")
         for thread in threads:
             thread.join(10)
 
@@ -588,22 +618,28 @@ def test_ctrl_c_is_no_answer_to_any_question(ui: str) -> None:
     os.close(program)
     terminal = Terminal(human)
 
-    for keys, prompt in (
+    def answer(*answers: str) -> None:
+        for keys, prompt in zip(
+            answers, ("odify: ", "to (string)", "amount (int", "What w"), strict=False
+        ):
+            terminal.shown(prompt)
+            terminal.type(keys)
+
+    for answers, prompt in (
         *(
-            ("", "odify: "),
-            ("n\n", "Why not?"),
-            ("a\n", "tool's result: "),
-            ("r\n", "or the [tool]?"),
+            ((), "odify: "),
+            (("n\n",), "Why not?"),
+            (("a\n",), "tool's result: "),
+            (("r\n",), "or the [tool]?"),
         ),
-        *(("m\n", "to (string)"), ("m\nBob\n", "amount (integer)"), ("m\nBob\n7\n", "What was")),
+        *((("m\n",), "to (string)"), (("m\n", "Bob\n"), "amount (integer)")),
+        (("m\n", "Bob\n", "7\n"), "What was"),
     ):
-        terminal.shown("odify: ") if keys else None
-        terminal.type(keys)
+        answer(*answers)
         terminal.shown(prompt)
         terminal.type("\x03\n")  # the line's end wakes a reader that the signal was too early for
         assert "1 waits" in terminal.shown("waits")
-    terminal.shown("odify: ")
-    terminal.type("m\nBob\n7\n\n")
+    answer("m\n", "Bob\n", "7\n", "\n")
 
     assert "paid 7 to Bob" in terminal.shown("']")
     assert child.wait(10) == 0
@@ -632,7 +668,7 @@ def test_what_was_shortened_is_shown_whole_before_it_is_let_run(
     script = "\n".join(["# step"] * 12 + ["rm -rf /"])
     rest = {"y": "", "r": "call\n", "m": "\n\n"}[choice]
 
-    terminal.will_type(f"{choice}\n", "n\n\n")
+    terminal.will_answer(f"{choice}\nn\n\n")
     assert terminal.ask(script=script) == REJECT
     first = terminal.shown("[m]odify: ")
     second = terminal.shown("[m]odify: ")
@@ -641,12 +677,13 @@ def test_what_was_shortened_is_shown_whole_before_it_is_let_run(
     assert "This is all of it: please answer once more." in second
 
     terminal.plan.clear()
-    terminal.will_type("s\n", f"{choice}\n{rest}")
+    terminal.unread.clear()
+    terminal.will_answer(f"s\n{choice}\n{rest}")
     assert terminal.ask(script=script).action in {"confirm", "modify"}
 
 
 def test_a_no_needs_no_more_than_was_shown(terminal: Terminal) -> None:
     """It lets nothing run."""
-    terminal.will_type("n\n\n")
+    terminal.will_answer("n\n\n")
 
     assert terminal.ask(script="x" * 2000) == REJECT

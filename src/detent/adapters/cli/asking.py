@@ -1,4 +1,4 @@
-"""Who is asked at a terminal before a tool runs."""
+"""Who is asked at a terminal, before a tool runs or a command does what it says."""
 
 from __future__ import annotations
 
@@ -7,13 +7,35 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+import click
 from attrs import define
 
 from detent.adapters.confirmation.console import SimpleConsoleUI
+from detent.adapters.system.terminal import drop_typed_keys
 from detent.ports.confirmation import ConfirmationUIResult
 from detent.ports.pending import PendingCall
 
 CONSOLE = SimpleConsoleUI()
+
+
+def is_yes(question: str) -> bool:
+    """What somebody types at the terminal once the question is there, on standard error.
+
+    `click.confirm` reads what was typed before as well, also when it asks anew.
+
+    Raises:
+        click.Abort: the input has ended.
+    """
+    while True:
+        drop_typed_keys()
+        click.echo(f"{question} [y/N]: ", nl=False, err=True)
+        try:
+            answer = input().strip().lower()
+        except EOFError:
+            raise click.Abort from None
+        if answer in {"y", "yes", "n", "no", ""}:
+            return answer.startswith("y")
+        click.echo("Please answer y or n.", err=True)
 
 
 @define

@@ -95,12 +95,9 @@ class SimpleConsoleUI(Described):
         with ONE_AT_A_TIME:
             self.show(pending, whole=False)
             is_whole = not _is_shortened(pending, self.now())
-            prompt = barred(CHOICES.format(_shortened(pending.tool_name)))
+            choices = CHOICES.format(_shortened(pending.tool_name))
             while True:
-                # Right before each reading: "y" is typed by one who has the whole question before
-                # them, also the second time, when they have asked for all of it.
-                drop_typed_keys()
-                choice = self.ask(prompt).strip().lower()
+                choice = self._typed(choices).strip().lower()
                 if choice in APPROVING and not is_whole:
                     # RULE: what a human lets run has been before them, all of it.
                     self.show(pending, whole=True)
@@ -137,7 +134,7 @@ class SimpleConsoleUI(Described):
             case "n" | "no":
                 return ConfirmationUIResult("reject", self._line("Why not? (may be empty): "))
             case "a" | "answer":
-                return ConfirmationUIResult("respond", self.ask(barred("The tool's result: ")))
+                return ConfirmationUIResult("respond", self._typed("The tool's result: "))
             case "r" | "remember":
                 return self._remembered()
             case "m" | "modify":
@@ -148,11 +145,20 @@ class SimpleConsoleUI(Described):
                 self.say(barred("Please answer y, n, a, r, s or m."))
         return None
 
+    def _typed(self, prompt: str) -> str:
+        """A line that is typed once the whole question is there.
+
+        RULE: each line is read here. Keys typed ahead would say what a yes counts for, and what is
+        to run instead, before that was asked.
+        """
+        drop_typed_keys()
+        return self.ask(barred(prompt))
+
     def _line(self, prompt: str) -> str | None:
-        return self.ask(barred(prompt)).strip() or None
+        return self._typed(prompt).strip() or None
 
     def _remembered(self) -> ConfirmationUIResult | None:
-        choice = self.ask(barred(SCOPES)).strip().lower()
+        choice = self._typed(SCOPES).strip().lower()
         scopes: tuple[Scope, ...] = get_args(Scope)
         fitting: list[Scope] = [scope for scope in scopes if choice and scope.startswith(choice)]
         if len(fitting) != 1:
@@ -182,7 +188,7 @@ class SimpleConsoleUI(Described):
         kinds = kinds_of(_properties(pending).get(name))
         label = f" ({' or '.join(kinds)})" if kinds else ""
         now = "not given" if value is NOT_GIVEN else _argument(pending, name, value, whole=False)
-        while text := self.ask(barred(f"  {name}{label} [{now}]: ")):
+        while text := self._typed(f"  {name}{label} [{now}]: "):
             sentences: list[str] = []
             for read in readers_of(kinds, value):
                 try:

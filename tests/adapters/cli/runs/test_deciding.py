@@ -36,18 +36,23 @@ def folder(tmp_path: Path) -> Path:
 
 
 def decide(
-    folder: Path, early: bytes, late: bytes, *way: str, stdout: Path | None = None
+    folder: Path,
+    early: bytes,
+    late: bytes | tuple[bytes, ...],
+    *way: str,
+    stdout: Path | None = None,
 ) -> tuple[str, int]:
-    """What a person sees who types before and after they are asked, and the exit code."""
+    """What a person sees who types before and each time they are asked, and the exit code."""
     words = ("decide", "order-1", *(way or ("--confirm",)))
-    return at_a_terminal(folder, words, early, late, stdout)
+    typed = late if isinstance(late, tuple) else (late,)
+    return at_a_terminal(folder, words, early, typed, stdout)
 
 
 def at_a_terminal(
     folder: Path,
     words: Sequence[str],
     early: bytes = b"",
-    late: bytes = b"",
+    late: Sequence[bytes] = (b"",),
     stdout: Path | None = None,
 ) -> tuple[str, int]:
     """What a person sees of a command of `detent runs`, and the exit code."""
@@ -66,9 +71,10 @@ def at_a_terminal(
     os.close(theirs)
     try:
         seen = b""
-        while ASKED not in seen and (piece := _read(ours)):
-            seen += piece
-        os.write(ours, late)
+        for asked, keys in enumerate(late, start=1):
+            while seen.count(ASKED) < asked and (piece := _read(ours)):
+                seen += piece
+            os.write(ours, keys)
         while piece := _read(ours):
             seen += piece
         return seen.decode(), program.wait(PATIENCE_S)
@@ -89,11 +95,14 @@ def waits(folder: Path) -> bool:
     return bool(clerk(SQLiteJournal(folder / "runs.db")).pending("order-1"))
 
 
-@pytest.mark.parametrize(("early", "late"), [(b"", b"n\n"), (b"y\n", b"n\n"), (b"y\ny\n", b"\n")])
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [(b"", (b"n\n",)), (b"y\n", (b"n\n",)), (b"y\ny\n", (b"\n",)), (b"", (b"who\ny\n", b"n\n"))],
+)
 def test_what_was_typed_before_the_question_is_no_answer(
-    folder: Path, early: bytes, late: bytes
+    folder: Path, early: bytes, late: tuple[bytes, ...]
 ) -> None:
-    """Not while the command still began, either."""
+    """Not while the command still began, either, and not before it was asked anew."""
     seen, code = decide(folder, early, late)
 
     assert "amount = 5" in seen

@@ -12,6 +12,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from detent.adapters.cli.asking import is_yes
 from detent.adapters.cli.endings import REFUSED, ending
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.hints import resume_command, runs_command
@@ -35,7 +36,6 @@ from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import put
 from detent.adapters.stories.entries import compact
 from detent.adapters.stories.parts import Story
-from detent.adapters.system.terminal import drop_typed_keys
 from detent.core.codec.json_text import read_json
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.run.approval import SCOPES
@@ -148,9 +148,8 @@ def _require_seen(
         put(console, text, style)
     # Only where the question was seen can it be answered, by what is typed once all of it is there.
     if sys.stdin.isatty() and sys.stderr.isatty() and not as_json:
-        drop_typed_keys()
         asked = f"Is it about this, to run with {instead} instead?" if instead else ABOUT_THIS
-        if not click.confirm(asked, err=True):
+        if not is_yes(asked):
             raise ending("nothing is decided", REFUSED)
         return
     raise ending(f"if it is about this, say so: --digest {pending.digest[:DIGEST_SHOWN]}", REFUSED)

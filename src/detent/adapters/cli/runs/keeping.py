@@ -12,6 +12,7 @@ import click
 from attrs import frozen
 
 from detent.adapters.agent.records.proofs import proof_of, unfollowed_problem
+from detent.adapters.cli.asking import is_yes
 from detent.adapters.cli.endings import FAILED
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
@@ -242,7 +243,8 @@ def clean(*, store: Journal, older_than: float, dry_run: bool, yes: bool, as_jso
     if not (dry_run or yes or not names):
         if not sys.stdin.isatty():
             raise click.UsageError(f"runs that would be deleted: {len(names)}; --yes does it")
-        click.confirm(f"Delete this many runs: {len(names)}?", abort=True, err=True)
+        if not is_yes(f"Delete this many runs: {len(names)}?"):
+            raise click.Abort
     gone = [] if dry_run or not names else list(_runs(store).forget(before))
     if as_json:
         put_json({"would_delete" if dry_run else "deleted": names if dry_run else gone})
