@@ -43,6 +43,7 @@ HOSTILE: Mapping[str, str] = {
     "colours": "\x1b[31mx\x1b[0m",
     "marks": "a\u0301\u202e\u200b",
     "rows of marks": "\u0300\u0316",
+    "letters in parts": "\u1100\u1161\u11a8\U0001d165\u1b44\u212b",
     "surrogates": "\ud800",
     "bars": "▌┃",
     "markup": "<&>'",

@@ -7,6 +7,7 @@ import re
 import sys
 from ast import literal_eval
 from collections.abc import Iterator
+from unicodedata import is_normalized
 
 import pytest
 from hypothesis import assume, example, given
@@ -98,7 +99,7 @@ def test_no_row_is_wider_than_the_terminal_and_none_is_cut(
     assert len(first) == len(starts), first
     assert all(text.startswith(start) for text, start in zip(first, starts, strict=True)), first
     whole = "".join(map(unbarred, inside(rows)))
-    shown_as = escape_control(exact_text(f'"{memo}"')).replace("\t", "\\t")
+    shown_as = escape_control(exact_text(f'"{memo}"').replace("\t", "\\t"))
     assert letters(shown_as.replace(SPACE, "")) in letters(whole.replace(SPACE, ""))
 
 
@@ -107,7 +108,9 @@ def _ours(row: str) -> int:
     return sum(map(columns, row.strip("▌▐▛▜▙▟▀▄ ")))
 
 
-ALIKE = st.text(st.sampled_from("aa  \n\t\\|.漢\u200b\x1b☰\ufe0f"), max_size=80)
+ALIKE = st.text(
+    st.sampled_from("aa  \n\t\\|.漢\u200b\x1b☰\ufe0fe\u0301\u0323é\u212b\u030c"), max_size=80
+)
 """Of what could be taken for something else: much of it at the end of a row."""
 
 
@@ -115,6 +118,7 @@ ALIKE = st.text(st.sampled_from("aa  \n\t\\|.漢\u200b\x1b☰\ufe0f"), max_size=
 @given(memo=TEXTS | ALIKE, width=st.integers(1, 90))
 @example(memo="df -h /srv # how much is left?\nrm -rf /srv", width=80)
 @example(memo="a" * 80 + "  \n" + " " * 200 + "漢 漢" * 30, width=40)
+@example(memo="Jose\u0301 \t\u030c \u212b \u037e", width=80)
 @example(memo="\\u200b \u200b \\\u200b \\x20 \\n \x1b \\x1b \t \\t ", width=80)
 def test_no_two_texts_look_the_same(ui: SimpleConsoleUI, memo: str, width: int) -> None:
     """What is shown can be read back, so that it is shown of that text alone."""
@@ -124,6 +128,7 @@ def test_no_two_texts_look_the_same(ui: SimpleConsoleUI, memo: str, width: int) 
         patch.setattr(sys, "stdout", screen := io.StringIO())
         ui.show(call_of(memo), whole=True)
 
+    assert is_normalized("NFC", screen.getvalue())
     assert read_back(screen.getvalue().strip("\n").split("\n")) == memo
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from unicodedata import normalize
+import re
+from ast import literal_eval
+from unicodedata import is_normalized, normalize
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from detent.adapters.system.terminal import MARK, PLAIN_MARK, escape_control, mark
+
+SPELLED = re.compile(r"\\(x..|u....|U.{8})")
 
 
 @pytest.mark.parametrize(
@@ -32,12 +38,61 @@ def test_what_is_no_plain_text_is_shown_by_its_name(text: str, shown: str) -> No
 PILE = "\u0334\u0335\u0336\u0337\u0338\u0489"
 
 
-@pytest.mark.parametrize("text", ["שָּׁ֑לוֹם", "Việt ế", "ที่นี่", "བསྒྲུབས", "क्षि"])
+@pytest.mark.parametrize("text", ["שָּׁ֑לוֹם", "Việt ế", "ที่นี่", "བསྒྲུབས", "क्षि", "한국", "ক্ষো", "👍🏽"])
 def test_the_marks_of_a_language_are_shown(text: str) -> None:
-    """Several on a letter, as some have them, and composed or not."""
-    assert escape_control(normalize("NFD", text)).replace("\\ufe0f", "\ufe0f") == normalize(
-        "NFD", text
+    """Several on a letter, as some have them, where it is written in one way, the composed one."""
+    composed = normalize("NFC", text)
+    assert escape_control(composed) == composed
+
+
+ANOTHER_WAY = [
+    *(("José", "Jose\u0301", "Jose\\u0301"), ("\xc5", "\u212b", "\\u212b")),
+    *(("K", "\u212a", "\\u212a"), (";", "\u037e", "\\u037e"), ("·", "\u0387", "\\u0387")),
+    *(("Ω", "\u2126", "\\u2126"), ("≠", "=\u0338", "=\\u0338"), ("\xe9", "\xe9", "\xe9")),
+    ("ệ", "e\u0302\u0323", "e\\u0302\\u0323"),
+    ("ệ", "\xea\u0323", "\\xea\\u0323"),
+    ("가a", "\u1100\u1161a", "\\u1100\\u1161a"),
+    ("각", "\uac00\u11a8", "\\uac00\\u11a8"),
+    ("ো", "\u09c7\u09be", "\\u09c7\\u09be"),
+    ("豈漢", "\uf900漢", "\\uf900漢"),
+    ("a\u0323\u0338", "a\u0338\u0323", "a\\u0338\\u0323"),
+    ("\u200e\u0301", "\u200e\u0301", "\\u200e\\u0301"),
+]
+
+
+@pytest.mark.parametrize(("text", "other", "shown"), ANOTHER_WAY)
+def test_a_letter_that_is_written_in_another_way_is_shown_by_its_name(
+    text: str, other: str, shown: str
+) -> None:
+    """Both look the same, and are not: of one way of several the composed one is shown."""
+    assert normalize("NFC", text) == normalize("NFC", other)
+    assert escape_control(other) == shown
+    assert escape_control(f"漢 {other}é") == f"漢 {shown}é"
+
+
+@pytest.mark.parametrize("encoding", [None, "utf-8", "cp1258", "ascii"])
+@given(
+    st.text(
+        st.sampled_from(
+            "ae=\t\u0301\u0323\u0338é\u212b\u200e\u1100\u1161\u11a8가\u09c7\u09be\U0001d165"
+        )
     )
+)
+def test_no_two_texts_look_the_same_to_whoever_composes_letters(
+    encoding: str | None, text: str
+) -> None:
+    """As terminals do."""
+    shown = escape_control(text, encoding)
+    assert is_normalized("NFC", shown)
+    assert SPELLED.sub(lambda one: literal_eval(f"'{one[0]}'"), shown) == text
+
+
+def test_every_letter_is_shown_composed() -> None:
+    """Also one by which another goes on, in the tables of whatever Unicode this Python has."""
+    every = [chr(code) for code in range(0x110000)]
+    pairs = [normalize("NFD", char) for char in every]
+    assert [char for char in every if not is_normalized("NFC", escape_control(char))] == []
+    assert [pair for pair in pairs if not is_normalized("NFC", escape_control(pair))] == []
 
 
 @pytest.mark.parametrize("count", [1, 40, 4_000])

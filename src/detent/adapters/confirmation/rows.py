@@ -37,7 +37,7 @@ def barred(
     further = first - len(BAR)
     # As many spaces as fill a row would be a blank one, of which nobody can count them.
     most = max(further - 2, 1)
-    visible = escape_control(text, terminal_encoding()).replace("\t", "\\t")
+    visible = escape_control(text.replace("\t", "\\t"), terminal_encoding())
     visible = visible.replace(" " * most, " " * (most - 1) + SPACE)
     rows = list[str]()
     for number, line in enumerate(visible.split("\n")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache
-from unicodedata import category, east_asian_width, name
+from unicodedata import category, east_asian_width, is_normalized, name
 
 MARK = "▌"
 """Each row of a question to a human begins with it. No text from elsewhere has it: it is escaped
@@ -44,20 +44,30 @@ _DRAWN = {"So", "Sm", "Po", "Ps", "Pe", "Pd"}
 _UNSETTLED = {"So", "Sm", "Sk", "No", "Nl"}
 """A new version of Unicode may draw what is of these two columns wide."""
 _DOUBTFUL = re.compile(r"[^ -~\n\t]")
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
+_COMPOSABLE = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
+"""Only within such a part do letters change when they are composed."""
+_SYLLABLES = (range(0x1160, 0x1200), range(0xD7B0, 0xD800))
+"""Vowels and final consonants of Hangul: letters that are composed with the one before."""
 
 
 def escape_control(text: str, encoding: str | None = None) -> str:
     r"""`text` with all made visible that a terminal would obey, hide, or show as `MARK`.
 
     Escape sequences, carriage returns, direction marks, blank fillers, lone surrogates, marks that
-    are piled up on a letter, and what `encoding`, that of the terminal, cannot carry. Lines and
+    are piled up on a letter, what `encoding`, that of the terminal, cannot carry, and what is
+    written in another way than the composed one (NFC), in which it would look the same. Lines and
     tabs stay.
 
     >>> escape_control("\x1b[2Jgone")
     '\\x1b[2Jgone'
+    >>> escape_control("\u212a, not K")
+    '\\u212a, not K'
     """
     text = _DOUBTFUL.sub(_visible, text)
-    return text if encoding is None else spelled(text, encoding)
+    text = text if encoding is None else spelled(text, encoding)
+    # Last: an escape may end with a letter with which the mark behind it would be composed.
+    return text if is_normalized("NFC", text) else _COMPOSABLE.sub(_told_apart, text)
 
 
 def exact_text(text: str) -> str:
@@ -118,6 +128,25 @@ def drop_typed_keys() -> None:
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
+def _told_apart(match: re.Match[str]) -> str:
+    """A part of a text in which some letter with its marks is not composed, and is spelled out."""
+    part = match[0]
+    starts = [place for place, char in enumerate(part) if not place or not _goes_on(char)]
+    ends = [*starts[1:], len(part)]
+    letters = (part[start:end] for start, end in zip(starts, ends, strict=True))
+    apart = "".join(x if is_normalized("NFC", x) else _FOREIGN.sub(_named, x) for x in letters)
+    # A newer Unicode may compose letters that are no marks.
+    return apart if is_normalized("NFC", apart) else _FOREIGN.sub(_named, part)
+
+
+def _goes_on(char: str) -> bool:
+    return category(char)[0] == "M" or any(ord(char) in block for block in _SYLLABLES)
+
+
+def _named(match: re.Match[str]) -> str:
+    return ascii(match[0])[1:-1]
+
+
 @cache
 def _is_like_the_mark(char: str) -> bool:
     if any(ord(char) in block for block in _BLOCKS):
@@ -135,7 +164,7 @@ def _visible(match: re.Match[str]) -> str:
         return char  # a symbol is drawn as an emoji: that hides nothing
     hidden = not char.isprintable() or char in _BLANK or _is_like_the_mark(char)
     hidden = hidden or _is_piled_up(match.string, match.start())
-    return ascii(char)[1:-1] if hidden else char
+    return _named(match) if hidden else char
 
 
 def _is_piled_up(text: str, place: int) -> bool:
