@@ -7,12 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from itertools import count
 from typing import Annotated, Any, Literal
 
 import attrs
 import pytest
-from pydantic import AliasChoices, AliasPath, BaseModel, Field, RootModel
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    RootModel,
+    WrapValidator,
+    create_model,
+    field_validator,
+)
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from detent import (
@@ -211,10 +223,6 @@ class Keeping(BaseModel, extra="allow"):
     to: str = Field("Ann", alias="payee")
 
 
-class LeftToRight(RootModel[Annotated[Fewer | More, Field(union_mode="left_to_right")]]):
-    """What pydantic takes for the first class that takes it, and drops the rest of it."""
-
-
 ANN = {"to": "Ann"}
 EXTRA = {"to": "Ann", "dry_run": True}
 
@@ -241,21 +249,110 @@ def test_a_field_that_would_not_run_is_not_shown(kind: Any, sent: object, place:
     assert f"'{place}' is not known; there is: " in told[0]
 
 
+def test_a_field_that_a_class_drops_by_surprise_keeps_the_call_from_running() -> None:
+    """No schema says what is another name of a field."""
+    _, ran, told = shown_and_run(Keeping, {"to": "Ann", "payee": "Mallory"})
+
+    assert ran == []
+    assert "'order.to' cannot be used: is not known" in told[0]
+
+
+def left_to_right(declared: Any) -> Any:
+    return Annotated[declared, Field(union_mode="left_to_right")]
+
+
 @pytest.mark.parametrize(
-    ("kind", "sent", "fault"),
+    "declared",
     [
-        (Keeping, {"to": "Ann", "payee": "Mallory"}, "'order.to' cannot be used: is not known"),
-        (LeftToRight, EXTRA, "'order.dry_run' cannot be used: is not known"),
+        left_to_right(int | str),
+        left_to_right(datetime | str),
+        left_to_right(Fewer | More),
+        list[Annotated[bool | str, Field(union_mode="left_to_right")]],
+        left_to_right(set[int] | set[str]) | None,
+    ],
+    ids=["numbers", "dates", "classes", "list", "sets"],
+)
+@pytest.mark.parametrize("base", [BaseModel, Fewer])
+def test_a_union_that_makes_a_text_something_else_makes_no_tool(base: Any, declared: Any) -> None:
+    """People would be shown "1_000", which they may take for a text, and 1000 would run."""
+    inner = create_model("Inner", __base__=base, amount=(declared, ...))
+    for kind in (RootModel[declared], inner, create_model("Outer", inner=(list[inner], ...))):  # type: ignore[valid-type]
+        with pytest.raises(ToolDefinitionError, match=r"left_to_right.*leave the union_mode out"):
+            shown_and_run(kind, {})
+
+
+@pytest.mark.parametrize(
+    ("declared", "sent", "fault"),
+    [
+        (datetime, "20260101", "is read as datetime.datetime(1970, 8, 23,"),
+        (datetime | int, "20260101", "is read as datetime.datetime(1970, 8, 23,"),
+        (time | int, 1.0, "is read as datetime.time(0, 0, 1,"),
+        (timedelta | int, 1.0, "is read as datetime.timedelta(seconds=1)"),
+        (date | int, "20260101", "is read as 20260101"),
+        (list[int | Decimal], ["1_000"], "is read as 1000"),
+        (bool | int, 1.0, "is read as True"),
     ],
 )
-def test_a_field_that_a_class_drops_by_surprise_keeps_the_call_from_running(
-    kind: Any, sent: object, fault: str
+def test_a_value_that_pydantic_takes_for_another_one_does_not_run(
+    declared: Any, sent: object, fault: str
 ) -> None:
-    """No schema says which class of a union pydantic takes, nor what is another name of a field."""
-    _, ran, told = shown_and_run(kind, sent)
+    """Its schema allows it, as another type of a union has it, or as ISO 8601 reads it."""
+    _, ran, told = shown_and_run(create_model("Order", at=(declared, ...)), {"at": sent})
 
     assert ran == []
     assert fault in told[0]
+
+
+@pytest.mark.parametrize(
+    ("declared", "sent", "value"),
+    [
+        (int | str, "1_000", "1_000"),
+        (datetime | str, "1000000000", "1000000000"),
+        (bool | str, "off", "off"),
+        (Decimal | str, "1_000", "1_000"),
+        (float | int, 5, 5),
+        (datetime, "2026-01-01T10:00:00", datetime(2026, 1, 1, 10)),  # noqa: DTZ001 - it has no zone
+        (date | int, "2026-01-01", date(2026, 1, 1)),
+        (int, 1.0, 1),
+        (Decimal, "12.50", Decimal("12.50")),
+    ],
+)
+def test_a_union_takes_the_type_that_a_value_is_of(
+    declared: Any, sent: object, value: object
+) -> None:
+    """As it was shown."""
+    kind = create_model("Order", at=(declared, ...))
+    shown, ran, _ = shown_and_run(kind, {"at": sent})
+    assert (shown, ran) == ([{"at": sent}], [kind.model_construct(at=value)])
+    assert type(ran[0].at) is type(value)
+    if not isinstance(value, datetime | date):  # which a plain function gets of a union, too
+        plain_shown, plain_ran, _ = shown_and_run(declared, sent)
+        assert plain_shown == [sent]
+        assert plain_ran == [value]
+
+
+def cents(text: object) -> object:
+    return int(str(text).removesuffix(" ct"))
+
+
+class Cents(BaseModel):
+    """Its own code reads texts."""
+
+    amount: Annotated[int, BeforeValidator(cents, json_schema_input_type=str)]
+    fee: int = 0
+    paid: list[Annotated[int, WrapValidator(lambda x, _: int(x), json_schema_input_type=str)]] = []
+
+    @field_validator("fee", mode="before", json_schema_input_type=str)
+    @classmethod
+    def _read(cls, text: object) -> object:
+        return cents(text)
+
+
+def test_what_code_of_a_class_makes_of_a_text_runs() -> None:
+    """Whoever wrote it knows what is shown."""
+    sent = {"amount": "5", "fee": "7", "paid": ["8"]}
+    _, ran, _ = shown_and_run(Cents, sent)
+    assert ran == [Cents(amount=5, fee=7, paid=[8])]
 
 
 def test_a_field_that_a_class_keeps_is_shown_and_runs() -> None:

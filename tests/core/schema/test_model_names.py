@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import InitVar
 from dataclasses import dataclass as stdlib_dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from http import HTTPStatus
 from typing import Annotated, Any
 
 import pytest
@@ -21,7 +24,7 @@ from pydantic.dataclasses import dataclass
 
 from detent import tool
 from detent.core.schema.conversion import ConversionError, convert, plain_as_read
-from detent.core.schema.model_names import no_float, unread
+from detent.core.schema.model_names import no_float, unlike, unread
 
 
 class Leaf(BaseModel):
@@ -149,6 +152,7 @@ class Sheet(BaseModel):
 
 ODD = 2**53 + 1
 HUGE = 10**400
+MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +186,29 @@ def test_the_nearest_of_what_is_too_large_is_infinite() -> None:
     assert "the nearest is inf" in no_float(HUGE, float("inf"))
     assert not no_float(HUGE, 1.5)
     assert not no_float(ODD, ODD)
+
+
+@pytest.mark.parametrize(
+    ("value", "made", "is_other"),
+    [
+        ("86400", MIDNIGHT, True),
+        ("1e3", MIDNIGHT, False),
+        ("20260101", MIDNIGHT.replace(tzinfo=None), False),
+        (0, MIDNIGHT, True),
+        ("5", 5, True),
+        (True, 1.0, True),
+        (1, True, True),
+        (True, True, False),
+        (1.0, 1, False),
+        ("5", HTTPStatus.OK, False),
+        (None, None, False),
+    ],
+)
+def test_what_another_value_was_made_of_is_told(
+    value: object, made: object, *, is_other: bool
+) -> None:
+    """Of pydantic's own kinds: what somebody's class is made of, that class knows."""
+    assert bool(unlike(value, made)) is is_other
 
 
 class Price(BaseModel):
@@ -221,3 +248,17 @@ def test_a_default_has_the_names_by_which_it_is_read() -> None:
     made = tool(pay)
     assert made.parameters["properties"]["offer"]["default"] == shown
     assert made.defaults["offer"] == shown
+
+
+@pytest.mark.parametrize("text", ["1_000", " 5", "5\n", "\u0665", "abc", ""])
+def test_only_what_anybody_reads_as_a_decimal_number_is_one(text: str) -> None:
+    """Python reads more, which is a text to whoever sees it."""
+    assert convert(text, Decimal | str, "x") == text
+    with pytest.raises(ConversionError, match="is no decimal number"):
+        convert(text, Decimal, "x")
+
+
+@pytest.mark.parametrize("number", ["12.50", "-1E+3", "Infinity", "NaN", "0"])
+def test_each_decimal_number_is_read_again(number: str) -> None:
+    """As it is written."""
+    assert str(convert(number, Decimal, "x")) == number

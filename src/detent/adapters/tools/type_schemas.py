@@ -15,7 +15,13 @@ from attrs import NOTHING
 from detent.core.schema.accepted_keywords import schema_faults, without
 from detent.core.schema.constraints import plain_bound, rules_of
 from detent.core.schema.conversion import plain_as_read
-from detent.core.schema.record_fields import EMPTY, AliasError, class_of, fields_of, require_name
+from detent.core.schema.record_fields import (
+    EMPTY,
+    NoSchemaError,
+    class_of,
+    fields_of,
+    require_name,
+)
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
 
 Json: TypeAlias = dict[str, Any]
@@ -135,7 +141,7 @@ class SchemaWriter:
         template, writer = f"#/$defs/{name}.{{model}}", _writer_like(known)
         try:
             written = kind.model_json_schema(ref_template=template, schema_generator=writer)
-        except AliasError as error:
+        except NoSchemaError as error:
             raise TypeError(f"in {kind.__name__}: {error}") from None
         schema = cast(Json, without(written, _is_unwanted))
         for part, definition in schema.pop("$defs", {}).items():
@@ -156,6 +162,9 @@ def _writer_like(known: Any) -> Any:
     else another name of it would be read, which nobody who judges the call looks at.
 
     RULE: what a class drops fits no schema: people would be shown what never runs.
+
+    RULE: a union takes the type that a value is of. By "left_to_right" the first one takes what can
+    be made one of its own: "1_000" was shown, a text, and 1000 ran.
     """
 
     class Writer(known):  # type: ignore[misc]  # its class is only known by then
@@ -168,6 +177,15 @@ def _writer_like(known: Any) -> Any:
         def get_default_value(self, schema: Any) -> Any:
             factory = schema.get("default_factory")
             return factory() if factory in EMPTY else super().get_default_value(schema)
+
+        def union_schema(self, schema: Any) -> Any:
+            if schema.get("mode") == "left_to_right":
+                raise NoSchemaError(
+                    'a union is taken by union_mode="left_to_right", and no schema says which of '
+                    "its types takes a value: what is shown would not be what runs; leave the "
+                    "union_mode out, or tell classes apart by a discriminator"
+                )
+            return super().union_schema(schema)
 
         def model_schema(self, schema: Any) -> Any:
             return _closed(super().model_schema(schema))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from datetime import date, time, timedelta
+from functools import lru_cache, partial
 from math import isinf
-from typing import Any
+from typing import Any, get_args
 
 from detent.core.schema.json_values import short_json
 from detent.core.schema.record_fields import alias_of, field_names
+from detent.core.schema.scalars import SCALARS
+
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
+"""A text that pydantic takes for a moment: so many seconds after 1970, or after midnight."""
 
 LARGE = 1 << 1023
 """Below it, each integer has a float next to it."""
@@ -25,6 +31,32 @@ def no_float(value: object, made: object) -> str:
     return f"no float is {short_json(value)}; the nearest is {made!r}" if is_nearest else ""
 
 
+def unlike(value: object, made: object) -> str:
+    """Why a scalar of pydantic's is not the one that was written; "" where it is.
+
+    A schema allows "20260101" as a day of ISO 8601 or a text of a union, and 1.0 as an integer. To
+    pydantic the one may be so many seconds or a number, and the other one a time or true.
+    """
+    match made:
+        case bool():
+            is_other = not isinstance(value, bool)
+        case int() | float() if type(made) in (int, float):
+            is_other = isinstance(value, str | bool)
+        case date() | time() | timedelta():
+            is_other = not isinstance(value, str) or _is_counted(value, made)
+        case _:
+            is_other = False
+    return f"{short_json(value)} is read as {made!r}" if is_other else ""
+
+
+def _is_counted(text: str, made: object) -> bool:
+    """Whether a moment is so many seconds, and not what ISO 8601 reads."""
+    try:
+        return bool(NUMBER.fullmatch(text)) and SCALARS[type(made)].read(text) != made
+    except (KeyError, ValueError):
+        return True
+
+
 def as_read(written: object, value: Any) -> object:
     """What pydantic has written of a value, under the names by which it reads it."""
     if getattr(value, "__pydantic_root_model__", False):
@@ -38,33 +70,37 @@ def as_read(written: object, value: Any) -> object:
     return written
 
 
-def unread(value: object, made: Any) -> Iterator[tuple[str, str]]:
+def unread(value: object, made: Any, *, is_own: bool = False) -> Iterator[tuple[str, str]]:
     """The places in a JSON value of what is not in what pydantic made of it, and why.
 
     A class drops the names that it does not know, and of two names of a field it reads one. Its
-    schema says so, and not which class of a union takes a value: that is known once it is made.
+    schema says so, and not which type of a union takes a value: that is known once it is made. What
+    `is_own` to code of a class is whatever that makes of it.
     """
-    if reason := no_float(value, made):
+    if reason := no_float(value, made) or ("" if is_own else unlike(value, made)):
         yield "", reason
     elif getattr(made, "__pydantic_root_model__", False):
-        yield from unread(value, made.root)
+        kind: Any = type(made)
+        yield from unread(value, made.root, is_own=is_own or "root" in _own_fields(kind))
     elif (fields := getattr(type(made), "__pydantic_fields__", None)) is not None:
-        yield from _in_record(value, made, fields) if isinstance(value, Mapping) else ()
+        yield from (
+            _in_record(value, made, fields, is_own=is_own) if isinstance(value, Mapping) else ()
+        )
     elif isinstance(value, Mapping) and isinstance(made, Mapping):
         for name in value.keys() & made.keys():
-            yield from _at(f".{name}", value[name], made[name])
+            yield from _at(f".{name}", value[name], made[name], is_own=is_own)
     elif isinstance(value, Mapping) and (names := field_names(type(made))) is not None:
         for name in value.keys() & set(names):
-            yield from _at(f".{name}", value[name], getattr(made, name, None))
+            yield from _at(f".{name}", value[name], getattr(made, name, None), is_own=is_own)
     elif isinstance(value, list) and isinstance(made, Sequence) and len(value) == len(made):
         for place, (item, part) in enumerate(zip(value, made, strict=True)):
-            yield from _at(f"[{place}]", item, part)
+            yield from _at(f"[{place}]", item, part, is_own=is_own)
 
 
 def _in_record(
-    value: Mapping[str, Any], made: Any, fields: Mapping[str, Any]
+    value: Mapping[str, Any], made: Any, fields: Mapping[str, Any], *, is_own: bool
 ) -> Iterator[tuple[str, str]]:
-    kind = type(made)
+    kind: Any = type(made)
     names = _names(kind, fields)
     known = frozenset(names.values())
     if not _has_reader(kind):
@@ -73,9 +109,10 @@ def _in_record(
         for name in value.keys() - known - kept:
             hint = f"; it is called {names[name]!r}" if name in names else ""
             yield f".{name}", f"is not known{hint}"
+    own = names.keys() if is_own or _has_reader(kind) else _own_fields(kind)
     for field, name in names.items():
         if name in value and hasattr(made, field):
-            yield from _at(f".{name}", value[name], getattr(made, field))
+            yield from _at(f".{name}", value[name], getattr(made, field), is_own=field in own)
 
 
 def _names(kind: Any, fields: Mapping[str, Any]) -> dict[str, str]:
@@ -89,5 +126,26 @@ def _has_reader(kind: Any) -> bool:
     return any(one.info.mode != "after" for one in validators)
 
 
-def _at(place: str, value: object, made: object) -> Iterator[tuple[str, str]]:
-    return ((f"{place}{inside}", reason) for inside, reason in unread(value, made))
+@lru_cache(256)
+def _own_fields(kind: Any) -> frozenset[str]:
+    """The fields whose values are made by code that is not pydantic's."""
+    fields: Mapping[str, Any] = kind.__pydantic_fields__
+    checks = kind.__pydantic_decorators__.field_validators.values()
+    named = {name for one in checks for name in one.info.fields}
+    return frozenset(
+        name
+        for name, info in fields.items()
+        if named & {name, "*"} or any(map(_is_code, (*info.metadata, info.annotation)))
+    )
+
+
+def _is_code(part: Any) -> bool:
+    """Whether a part of an annotation, or one inside it, makes a value in a way of its own."""
+    if hasattr(part, "__get_pydantic_core_schema__") and not hasattr(part, "__pydantic_fields__"):
+        return True
+    return any(map(_is_code, (*get_args(part), *getattr(part, "__metadata__", ()))))
+
+
+def _at(place: str, value: object, made: object, *, is_own: bool) -> Iterator[tuple[str, str]]:
+    inner = unread(value, made, is_own=is_own)
+    return ((f"{place}{inside}", reason) for inside, reason in inner)

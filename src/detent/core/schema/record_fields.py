@@ -29,8 +29,8 @@ EMPTY = frozenset({list, dict, set, tuple, frozenset})
 """The classes that make something empty."""
 
 
-class AliasError(TypeError):
-    """A field has no name under which what is in an argument is what is read."""
+class NoSchemaError(TypeError):
+    """No schema says how a class reads a value, so that something else would be shown than runs."""
 
 
 class RecordField(NamedTuple):
@@ -146,14 +146,14 @@ def require_name(alias: Any) -> str:
     """The name that pydantic looks for first, of what it keeps of a `validation_alias`; or "".
 
     Raises:
-        AliasError: it looks inside another value first: no schema says so, and whoever judges or
+        NoSchemaError: it looks inside another value first: no schema says so, and whoever judges or
             approves the argument by its schema would not see what is read.
     """
     first = alias[0] if isinstance(alias, list | tuple) and alias else alias
     path = alias if isinstance(first, str) and first is not alias else first
     if isinstance(path, list | tuple):
         if len(path) != 1:
-            raise AliasError(
+            raise NoSchemaError(
                 f"a field is read from AliasPath({', '.join(map(repr, path))}), and no schema says "
                 "so: what is shown would not be what is read; give it a name of its own"
             )

@@ -61,6 +61,8 @@ def duration(text: str) -> timedelta:
 
 
 def _decimal(text: str | float) -> Decimal:
+    if isinstance(text, str) and not re.fullmatch(r"[+\-.0-9A-Za-z]+", text):
+        raise ValueError(f"{text!r} is no decimal number")  # Python takes "1_000" and " 5" for some
     try:
         return Decimal(str(text))  # of a number what is written, and not what is held
     except ArithmeticError as error:
