@@ -48,6 +48,11 @@ def _data_of(body: Body) -> Mapping[str, Any]:
     return data
 
 
+def _size_of(body: Body) -> str:
+    """What is printed of it: what in it is secret, only the tools of its run know."""
+    return f"<{len(body)} characters>" if isinstance(body, str) else f"<{len(body)} names>"
+
+
 AT_ONCE = 256
 """So many entries are read together: more are no quicker."""
 
@@ -84,7 +89,7 @@ class Entry(_Kept):
         kind: what happened, e.g. "ToolReturned".
         status: how far the run has come with it: "running", "waiting", "failed", "cancelled"
             or "done".
-        body: what it was made with.
+        body: what it was made with. Printed is its size: it may hold secrets.
         listing: what a list says of the run from here on; None is what it said before. It is for
             the list alone: a store need not give it back with the entry, nor keep it.
         claim: on the first entry of an append, the claim by which its writer drives the run. It is
@@ -95,7 +100,7 @@ class Entry(_Kept):
     at: float
     kind: str
     status: str
-    body: Body = field(alias="data", eq=_data_of)
+    body: Body = field(alias="data", eq=_data_of, repr=_size_of)
     listing: Listing | None = field(default=None, eq=False)
     claim: Claim | None = field(default=None, eq=False)
 
@@ -109,7 +114,7 @@ class Checkpoint(_Kept):
     """
 
     position: int
-    body: Body = field(alias="data", eq=_data_of)
+    body: Body = field(alias="data", eq=_data_of, repr=_size_of)
 
 
 class JournalError(DetentError):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
+from attrs import evolve
 from rich.pretty import pretty_repr
 
 from detent import (
@@ -226,7 +227,10 @@ def printed(value: object) -> str:
 
 @pytest.mark.parametrize("pin", [PIN, {"the": PIN}], ids=["fits", "does not"])
 def test_nothing_of_a_run_prints_it(pin: object) -> None:
-    """Not the result, its run, its messages, its calls, nor the events, kept or read again."""
+    """Not the result, its run, its messages, its calls, nor the events, kept or read again.
+
+    Nor an entry of its journal: what is secret in that, only the tools of the run know.
+    """
     desk = Desk(AlwaysAskPolicy(), pin=pin)
     if pin == PIN:
         stop = desk.waiting()
@@ -238,7 +242,10 @@ def test_nothing_of_a_run_prints_it(pin: object) -> None:
         result = desk.run()
 
     events = list(Runs(desk.journal, desk.agent.spec).watch("r"))
-    for value in (result, result.run, result.messages, *events):
+    entries, checkpoints = [*desk.journal.read("r")], [*desk.journal.checkpoints("r")]
+    kept = [*entries, *checkpoints, *(evolve(one, data=one.data) for one in entries)]
+    assert PIN in "".join(one.text for one in kept)
+    for value in (result, result.run, result.messages, *events, *kept):
         assert PIN not in printed(value)
     stored = ChatMessage.from_dict(result.messages[1].to_dict())
     assert PIN in str(stored.tool_calls[0].arguments["pin"])
