@@ -580,7 +580,7 @@ class Item(pydantic.BaseModel):
     n: int
 
 
-class Box(pydantic.BaseModel, Generic[T]):
+class Crate(pydantic.BaseModel, Generic[T]):
     """A model of any type."""
 
     held: list[T]
@@ -590,8 +590,8 @@ class Box(pydantic.BaseModel, Generic[T]):
     ("hint", "value"),
     [
         (pydantic.RootModel[list[Item]], [{"n": 1}]),
-        (Box[Item], {"held": [{"n": 1}]}),
-        (list[Box[Item] | pydantic.RootModel[Item]], [{"n": 1}, {"held": []}]),
+        (Crate[Item], {"held": [{"n": 1}]}),
+        (list[Crate[Item] | pydantic.RootModel[Item]], [{"n": 1}, {"held": []}]),
     ],
 )
 def test_a_model_of_a_type_makes_a_tool(hint: Any, value: Any) -> None:

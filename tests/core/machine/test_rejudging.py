@@ -20,6 +20,7 @@ from detent.core.machine.rejudging import (
     without_attempt,
 )
 from detent.core.run.approval import Confirmed, Verdict
+from detent.core.run.effects import WaitUntil
 from detent.core.run.run import AwaitingDecision, Ready, Run
 from detent.core.tools.tool import by_name
 from detent.machine import (
@@ -287,10 +288,12 @@ def test_a_question_of_a_copy_has_a_time_of_its_own(taken_over: Any) -> None:
 
 
 def test_so_has_one_that_no_policy_guards_any_more() -> None:
-    """It waits until it is answered."""
+    """It begins as somebody goes on with the copy, and ends with no: nobody says how long anew."""
     spec = saying(evolve(ASKED, expires_s=100))
     run = rebind(waiting(spec, FIVE, at=0.0), "fork", "n")
     later = evolve(spec, policies=FrozenDict())
     copy = step(later, without_clearances(later, run), Resumed("p2", 500.0))
 
-    assert getattr(copy.slots[0].status, "expires_at", 0.0) is None
+    assert getattr(copy.slots[0].status, "expires_at", None) == 600.0
+    assert isinstance(due(later, copy)[-1], WaitUntil)
+    assert step(later, copy, Resumed("p3", 550.0)).slots == copy.slots

@@ -300,6 +300,18 @@ def test_a_mark_is_found_whatever_its_type_is_wrapped_in(kind: Any) -> None:
     assert masked_in({"it": kind}, {}) == {"it"}
 
 
+@pytest.mark.parametrize("is_secret", [False, True])
+def test_classes_that_stand_in_each_other_are_looked_into_once(is_secret: bool) -> None:  # noqa: FBT001 - parametrised
+    """There are more ways through twelve of them than anybody can go."""
+    kinds: list[Any] = [type(f"N{n}", (), {"__annotations__": {}}) for n in range(12)]
+    for kind in kinds:
+        kind.__annotations__ |= {other.__name__: tuple.__class_getitem__(other) for other in kinds}
+    kinds[-1].__annotations__ |= {"pin": Annotated[str, SecretParameter]} if is_secret else {}
+    made: list[Any] = [dataclass(kind) for kind in kinds]
+
+    assert masked_in({"it": made[0]}, {}) == ({"it"} if is_secret else set())
+
+
 def test_what_has_no_mark_is_shown_whatever_it_is_wrapped_in() -> None:
     """Being followed makes nothing secret."""
     assert masked_in({"a": Plain, "b": Around[int], "c": RootModel[list[str]]}, {}) == frozenset()

@@ -19,7 +19,7 @@ from detent.core.run.approval import Ask, Confirmed
 from detent.core.run.attempts import begin_anew, is_silent, may_be_known, suspend
 from detent.core.run.effects import Vouches, call_name
 from detent.core.run.events import HumanDecided, Resumed, ToolLost, ToolNeverRan, ToolRaised
-from detent.core.run.limits import is_past
+from detent.core.run.limits import end_of, is_past
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
@@ -129,6 +129,9 @@ def _after_crash(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed
         case Delegated() as agent if slot.clearance is not None and is_silent(agent):
             # RULE: its model has said nothing, so that it has not begun: the yes may lapse still
             return suspend(slot) if is_past(slot.clearance.expires_at, event.at) else slot
+        case AwaitingDecision(ask=ask, expires_at=None) as was if end_of(event.at, ask.expires_s):
+            # of a copy: there may be no rules by which it is put anew
+            return move(slot, evolve(was, expires_at=end_of(event.at, ask.expires_s)))
         case _:
             return slot
 

@@ -25,7 +25,9 @@ def no_float(value: object, made: object) -> str:
 
     JSON writes integers that no float is, and people were shown the other one.
     """
-    if type(value) is not int or not isinstance(made, float) or made == value:
+    if type(value) is not int or not isinstance(made, float):
+        return ""
+    if made.is_integer() and int(made) == value:
         return ""
     is_nearest = isinf(made) or (abs(value) < LARGE and made == float(value))
     return f"no float is {short_json(value)}; the nearest is {made!r}" if is_nearest else ""

@@ -162,8 +162,8 @@ def masked_in(
 
     A mark on those that the schema does not name is one on "".
     """
-    by_type = {name for name, kind in hints.items() if _is_marked(kind, ())}
-    by_default = {name for name, value in defaults.items() if _is_marked(type(value), ())}
+    by_type = {name for name, kind in hints.items() if _is_marked(kind, [])}
+    by_default = {name for name, value in defaults.items() if _is_marked(type(value), [])}
     properties: Iterable[tuple[str, object]] = parameters.get("properties", {}).items()
     if not PLAIN.issuperset(parameters):
         from detent.core.schema.projection import property_schemas  # with the first such schema
@@ -173,15 +173,16 @@ def masked_in(
     return frozenset(by_type | by_default | by_schema)
 
 
-def _is_marked(kind: Any, around: tuple[object, ...]) -> bool:
+def _is_marked(kind: Any, seen: list[object]) -> bool:
+    """Whether a type is marked, or a part of it. Each class is looked into once: `seen` grows."""
     parts = get_args(kind)
     if get_origin(kind) is Annotated:
-        return any(map(_is_mark, parts[1:])) or _is_marked(parts[0], around)
+        return any(map(_is_mark, parts[1:])) or _is_marked(parts[0], seen)
     origin = get_origin(kind) or class_of(kind)
-    if origin not in around:
-        around = (*around, origin)
+    if origin not in seen:
+        seen.append(origin)
         parts += _parts_of(origin)
-    return any(_is_marked(part, around) for part in parts)
+    return any(_is_marked(part, seen) for part in parts)
 
 
 def _is_mark(note: object) -> bool:
