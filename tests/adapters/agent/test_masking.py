@@ -242,8 +242,8 @@ def test_nothing_of_a_run_prints_it(pin: object) -> None:
         result = desk.run()
 
     events = list(Runs(desk.journal, desk.agent.spec).watch("r"))
-    kept = [*desk.journal.read("r"), *desk.journal.checkpoints("r")]
-    kept += [evolve(one, data=one.data) for one in kept]
+    entries, checkpoints = [*desk.journal.read("r")], [*desk.journal.checkpoints("r")]
+    kept = [*entries, *checkpoints, *(evolve(one, data=one.data) for one in entries)]
     assert PIN in "".join(one.text for one in kept)
     for value in (result, result.run, result.messages, *events, *kept):
         assert PIN not in printed(value)

@@ -267,7 +267,7 @@ def left_to_right(declared: Any) -> Any:
         left_to_right(int | str),
         left_to_right(datetime | str),
         left_to_right(Fewer | More),
-        list[left_to_right(bool | str)],
+        list[Annotated[bool | str, Field(union_mode="left_to_right")]],
         left_to_right(set[int] | set[str]) | None,
     ],
     ids=["numbers", "dates", "classes", "list", "sets"],

@@ -33,11 +33,8 @@ def is_yes(question: str) -> bool:
             answer = input().strip().lower()
         except EOFError:
             raise click.Abort from None
-        match answer:
-            case "y" | "yes":
-                return True
-            case "n" | "no" | "":
-                return False
+        if answer in {"y", "yes", "n", "no", ""}:
+            return answer.startswith("y")
         click.echo("Please answer y or n.", err=True)
 
 

@@ -45,18 +45,18 @@ def unlike(value: object, made: object) -> str:
         case int() | float() if type(made) in (int, float):
             is_other = isinstance(value, str | bool)
         case date() | time() | timedelta():
-            is_text = isinstance(value, str)
-            is_other = not is_text or (NUMBER.fullmatch(value) and _by_iso(value, made) != made)
+            is_other = not isinstance(value, str) or _is_counted(value, made)
         case _:
             is_other = False
     return f"{short_json(value)} is read as {made!r}" if is_other else ""
 
 
-def _by_iso(text: str, made: object) -> object:
+def _is_counted(text: str, made: object) -> bool:
+    """Whether a moment is so many seconds, and not what ISO 8601 reads."""
     try:
-        return SCALARS[type(made)].read(text)
+        return bool(NUMBER.fullmatch(text)) and SCALARS[type(made)].read(text) != made
     except (KeyError, ValueError):
-        return None
+        return True
 
 
 def as_read(written: object, value: Any) -> object:
@@ -82,7 +82,8 @@ def unread(value: object, made: Any, *, is_own: bool = False) -> Iterator[tuple[
     if reason := no_float(value, made) or ("" if is_own else unlike(value, made)):
         yield "", reason
     elif getattr(made, "__pydantic_root_model__", False):
-        yield from unread(value, made.root, is_own=is_own or "root" in _own_fields(type(made)))
+        kind: Any = type(made)
+        yield from unread(value, made.root, is_own=is_own or "root" in _own_fields(kind))
     elif (fields := getattr(type(made), "__pydantic_fields__", None)) is not None:
         yield from (
             _in_record(value, made, fields, is_own=is_own) if isinstance(value, Mapping) else ()
@@ -101,7 +102,7 @@ def unread(value: object, made: Any, *, is_own: bool = False) -> Iterator[tuple[
 def _in_record(
     value: Mapping[str, Any], made: Any, fields: Mapping[str, Any], *, is_own: bool
 ) -> Iterator[tuple[str, str]]:
-    kind = type(made)
+    kind: Any = type(made)
     names = _names(kind, fields)
     known = frozenset(names.values())
     if not _has_reader(kind):
