@@ -370,6 +370,14 @@ BUGS = (
             "    return run\n",
         ),
     ),
+    Bug(
+        "a run whose questions another process is to judge is stored as one that waits",
+        Edit(
+            "adapters/drivers/recording.py",
+            'if status == "waiting" and is_to_be_judged(self._spec, run):',
+            'if status == "waiting" and not self._spec.tools:',
+        ),
+    ),
 )
 
 

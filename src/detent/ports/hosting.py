@@ -59,8 +59,7 @@ class Accepted:
     Attributes:
         run_id: the run that it is about; for a message the one that goes on with it.
         is_new: whether that run was begun by it, and was not there before.
-        text: in a sentence, for people: what somebody must do first, as the engine of the run has
-            lost it; else "".
+        text: for people: what somebody must do first, as the engine has lost the run; else "".
     """
 
     run_id: str
@@ -166,6 +165,7 @@ class HostedRun:
         outdated: those that wait by a question of another release, which is put anew.
         secrets: what nobody may see of it, by value.
         held_by: which process, of another release, keeps them from being put anew; "" is none.
+        is_bound: whether nobody does: it is known that only the release it began with goes on.
     """
 
     listed: StoredRun
@@ -174,6 +174,7 @@ class HostedRun:
     outdated: tuple[OutdatedQuestion, ...] = ()
     secrets: SecretValues = field(default=EMPTY, repr=False)
     held_by: str = ""
+    is_bound: bool = False
 
     @property
     def grants(self) -> tuple[Grant, ...]:
@@ -252,8 +253,7 @@ class HostedAgent:
 class Host(Protocol):
     """Where runs live. What is asked of it is refused by a value, `HostRefusal`, and not raised.
 
-    Several hosts may work on one store: a run is driven by one of them at a time, and all answer
-    for all of them.
+    Several hosts may work on one store: one of them drives a run, and each answers for all.
     """
 
     async def start(

@@ -174,14 +174,18 @@ class OutdatedQuestionError(DetentError):
     Attributes:
         run_id: the run.
         questions: which of its questions fit no longer, and in what.
+        elsewhere: who alone has them put anew, or takes their answers; "" where `resume` does it.
     """
 
-    def __init__(self, run_id: str, questions: Sequence[OutdatedQuestion]) -> None:
+    def __init__(
+        self, run_id: str, questions: Sequence[OutdatedQuestion], elsewhere: str = ""
+    ) -> None:
+        way = elsewhere or f"agent.resume({run_id!r}) puts it anew"
         super().__init__(
             f"run {run_id!r} waits for a human, by a question of another release of its agent: "
-            f"{describe_outdated(questions)}; agent.resume({run_id!r}) puts it anew"
+            f"{describe_outdated(questions)}; {way}"
         )
-        self.run_id, self.questions = run_id, tuple(questions)
+        self.run_id, self.questions, self.elsewhere = run_id, tuple(questions), elsewhere
 
 
 def describe_outdated(questions: Sequence[OutdatedQuestion]) -> str:

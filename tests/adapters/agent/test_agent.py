@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from math import nan
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
@@ -13,6 +14,7 @@ from attrs import evolve
 from detent import (
     Agent,
     AgentResult,
+    AgentTool,
     AlwaysAskPolicy,
     Appended,
     BlockingConfirmationStrategy,
@@ -37,6 +39,7 @@ from detent import (
     WiringError,
     tool,
 )
+from detent.adapters.agent.records.proofs import proof_of
 from detent.journals import JournalError
 from detent.machine import CancelRequested, Event, Failed, ManualClock, Pausing, Run
 from detent.models import ChatReply, ModelFailure, Usage
@@ -353,14 +356,47 @@ def test_a_journal_that_fails_is_not_waited_for_until_the_time_is_up(run: Runner
         run(agent, "go")
 
 
-def test_a_price_that_cannot_be_told_is_the_price_lists_fault(run: Runner) -> None:
-    """It is raised as it is, and not taken for a failure of the model."""
+@pytest.mark.parametrize(
+    "price",
+    [{}.__getitem__, lambda reply: nan, lambda reply: None],
+    ids=["raises", "says nothing that counts", "says nothing"],
+)
+def test_a_reply_whose_price_cannot_be_told_is_kept(
+    price: Any, run: Runner, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is paid for: whoever goes on with the run does not pay for it again, nor for more."""
+    journal = MemoryJournal()
+    limits = Limits(max_cost=0.5, price=price)
+    agent, chat = agent_of(calling(("note", 1)), "hi", limits=limits, journal=journal)
+
+    result = run(agent, "go", run_id="r")
+
+    assert (result.exit_reason, result.cost, len(chat.calls)) == ("max_cost", 0.5, 1)
+    assert agent.resume("r").cost == 0.5
+    assert proof_of(journal, agent.spec, "r").problems == ()
+    assert (
+        "what a reply of model 'scripted' has cost is not known, and counts as 0.5" in caplog.text
+    )
+    free, _ = agent_of("hi", limits=Limits(price=price))
+    unlimited = run(free, "go")
+    assert (unlimited.text, unlimited.cost) == ("hi", 0.0)
+
+
+def test_a_reply_without_a_price_spends_what_its_agent_may(run: Runner) -> None:
+    """One that works for another one spends what that may, where it has no limit of its own."""
 
     def price(reply: ChatReply) -> float:
         raise KeyError(reply.model)
 
-    with pytest.raises(KeyError, match="scripted"):
-        run(agent_of("hi", limits=Limits(max_cost=1, price=price))[0], "go")
+    inner, _ = agent_of(calling(("note", 1)), "hi", limits=Limits(price=price))
+    helper = AgentTool(inner, name="helper", description="helps")
+    limits = Limits(max_cost=0.5, price=lambda reply: 0.1)
+    chat = ScriptedChatGenerator(ToolCall("helper", {"task": "x"}), "done")
+
+    result = run(Agent(chat_generator=chat, tools=[helper], limits=limits), "go")
+
+    assert result.exit_reason == "max_cost"
+    assert result.cost >= 0.6
 
 
 def test_an_error_has_the_run_in_it(run: Runner) -> None:

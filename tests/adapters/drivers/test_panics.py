@@ -272,11 +272,11 @@ def test_a_look_up_that_raises_has_a_human_asked(go: Go, error: BaseException) -
 
 @BOTH
 @RAISED
-def test_what_a_price_raises_is_raised(go: Go, error: BaseException) -> None:
-    """As an exception of it is: the run is as it was."""
+def test_what_a_price_raises_loses_no_reply(go: Go, error: BaseException) -> None:
+    """As an exception of it does not: the reply is paid for."""
     agent = agent_of("pay", limits=Limits(max_cost=1.0, price=raiser(error)))
-    with pytest.raises(type(error)):
-        go(agent)
+    result = go(agent)
+    assert (result.exit_reason, result.cost) == ("max_cost", 1.0)
 
 
 @BOTH

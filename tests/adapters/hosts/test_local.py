@@ -17,7 +17,6 @@ from attrs import evolve
 from detent import (
     Agent,
     ChatMessage,
-    Limits,
     Retries,
     ScriptedChatGenerator,
     StreamingChunk,
@@ -75,7 +74,7 @@ from detent.models import ChatGeneratorError, ChatReply, ModelFailure
 from detent.ports.chat import StreamingCallback
 from detent.ports.journal import JournalUnavailableError, RunNotFoundError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
-from detent.testing import check_host, host_agents
+from detent.testing import When, check_host, host_agents
 
 
 @pytest.fixture(params=["memory", "directory", "sqlite", "postgres"])
@@ -566,25 +565,35 @@ def test_whatever_a_leg_raises_its_run_is_tried_later(
     error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is among the faults, the log says it, and the host lives on."""
-    asked = list[ChatReply]()
+    asked = list[object]()
 
-    def price(reply: ChatReply) -> float:
-        asked.append(reply)
+    class Stopped(ManualClock):
+        is_asked = False
+
+        def now(self) -> float:
+            if self.is_asked:
+                self.is_asked = False
+                raise error
+            return super().now()
+
+    own = Stopped(1e9)
+
+    def answer(messages: object) -> str:
+        asked.append(messages)
         if len(asked) < 3:
-            raise error
-        return 0.0
+            own.is_asked = True
+            raise ChatGeneratorError(ModelFailure("server", "later", retryable=True))
+        return "done"
 
     async def main() -> None:
         clock = ManualClock(1e9)
-        script = ScriptedChatGenerator("done", "done", "done")
+        script = ScriptedChatGenerator(*[When(lambda messages: True, answer)] * 3)
         agents = {
-            "dear": Agent(
-                chat_generator=script, limits=Limits(max_cost=1.0, price=price), clock=clock
-            ),
+            "late": Agent(chat_generator=script, clock=own),
             "echo": host_agents()["echo"],
         }
         async with LocalHost(agents, MemoryJournal(), clock=clock, look_s=0.01) as host:
-            await host.start("dear", "go", run_id="r")
+            await host.start("late", "go", run_id="r")
             await settled(lambda: bool(host.health().faults))
             assert host.health().faults == {"r": type(error).__name__}
             await host.start("echo", "a", run_id="other")

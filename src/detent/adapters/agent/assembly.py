@@ -28,7 +28,7 @@ from detent.adapters.agent.inputs import (
     require_said,
     required_run_id,
 )
-from detent.adapters.agent.measuring import first_leg, later_leg, measured
+from detent.adapters.agent.measuring import first_leg, known_cost, later_leg, measured
 from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.origin import origin_of
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
@@ -335,7 +335,7 @@ class Assembly(Generic[S]):
             *(self.chat_generator, self.tool_executor, self.rules.askers, tell),
             clock=self.clock,
             chance=self.chance.number,
-            price=spec.limits.price,
+            price=known_cost(spec.limits),
             lease=lease,
             approvers=self.approvers,
             listener=self.listener,
@@ -395,6 +395,6 @@ def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
         tools=parts.tool_executor,
         uis=parts.rules.askers,
         streaming_callback=outer.dispatcher and outer.dispatcher.marked(tool.name),
-        price=parts.spec.limits.price or outer.price,
+        price=known_cost(parts.spec.limits, outer.price),
     )
     return nested_performers(parts.spec, performer)

@@ -56,13 +56,24 @@ class RunDecisions:
 
         Raises:
             OutdatedQuestionError: it waits by a question of another release, about a tool that has
-                changed since, say; `resume` puts it anew.
+                changed since, say; `resume` puts it anew, or whoever `elsewhere` names.
             RunNotFoundError: the journal has no such run.
             StoredDataError: what is stored is damaged, or this agent cannot go on with it.
         """
-        from detent.ports.pending import answerable
+        from detent.adapters.drivers.loading import engine_of
+        from detent.ports.pending import OutdatedQuestionError, answerable
 
-        return answerable(*self._load(run_id))
+        try:
+            return answerable(*self._load(run_id))
+        except OutdatedQuestionError as error:
+            if engine := engine_of(self._assembly.required_journal, run_id):
+                # RULE: nobody is sent to `resume`, which leaves such a run to its engine
+                text = (
+                    f"a host by the effects of {engine} does it; where the agent has other rules "
+                    "by now, only the release that the run began with takes the answer"
+                )
+                raise OutdatedQuestionError(run_id, error.questions, text) from None
+            raise
 
     def decide(self, run_id: str, *decisions: ToolExecutionDecision) -> tuple[PendingCall, ...]:
         """Write decisions about calls of a run to the journal.

@@ -1,16 +1,23 @@
 """Measuring: the legs of a run, one for each time that a process drives it, and who measures them.
 
-Without telemetry, nothing of it is there.
+Without telemetry, nothing of that is there. And what each reply has cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from math import isfinite
 from typing import Any
+
+from attrs import frozen
 
 from detent.adapters.drivers.run_handle import MeasuredPerformers, NestedPerformers
 from detent.adapters.drivers.steps import Steps, answer
+from detent.adapters.telemetry.logs import LOGGER
+from detent.core.chat.replies import ChatReply
+from detent.core.errors import require_failure
+from detent.core.run.limits import Limits
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Run
 from detent.ports.journal import Journal
@@ -67,3 +74,43 @@ def _history(journal: Journal | None, run: Run[Any]) -> tuple[str, Mapping[CallR
 
 def _redact_of(journal: Journal | None) -> Any:
     return getattr(journal, "redact", None)
+
+
+@frozen
+class KnownCost:
+    """What each reply has cost by `price`, and `most` where that does not say it.
+
+    RULE: a reply is paid for by then, and is kept. Whoever took it for none would have the model
+    asked again, and pay again, as often as somebody goes on with the run.
+    """
+
+    price: Callable[[ChatReply], float]
+    most: float
+
+    def __call__(self, reply: ChatReply) -> float:
+        """What a reply has cost."""
+        try:
+            cost = float(self.price(reply))
+            if isfinite(cost):
+                return cost
+            why = f"gave {cost}"
+        except BaseException as error:  # noqa: BLE001 - whatever a function of users raises
+            require_failure(error)
+            why = f"raised {type(error).__name__}"
+            LOGGER.debug("the price of a reply is not known", exc_info=error)
+        text = "what a reply of model %r has cost is not known, and counts as %s: `price` %s"
+        LOGGER.warning(text, reply.model, self.most, why)
+        return self.most
+
+
+def known_cost(
+    limits: Limits, outer: Callable[[ChatReply], float] | None = None
+) -> Callable[[ChatReply], float] | None:
+    """What says what the replies of an agent have cost; `outer` does for whom it works.
+
+    What nobody knows is as much as may be spent: no limit is passed by it, and a run ends there.
+    """
+    if limits.price is None:
+        return outer
+    most = outer.most if isinstance(outer, KnownCost) else 0.0
+    return KnownCost(limits.price, max(most, limits.max_cost or 0.0))

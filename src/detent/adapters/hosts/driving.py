@@ -155,6 +155,10 @@ class Driving:
             run_id, _ = taken
             self._go(run_id, self._here[run_id], None)
 
+    def is_bound(self, run_id: str) -> bool:
+        """It never is: a leg follows what is stored, by the rules that are here."""
+        return False
+
     def hear(self, run_id: str, event: Event) -> bool:
         """Tell a run that goes on here what somebody has said, and is written down."""
         leg = self._here.get(run_id)

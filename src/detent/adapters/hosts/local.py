@@ -109,6 +109,6 @@ class LocalHost(StoredHost):
     def health(self) -> HostHealth:
         """How it is."""
         driving, places = self._driving, self._places
-        is_ready = self._is_open and driving.looks.are_recent
+        why_not = self._why_not_ready(driving.looks)
         faults = {**self._texts(), **driving.faults.texts()}
-        return HostHealth(is_ready, places.running, places.waiting, faults)
+        return HostHealth(not why_not, places.running, places.waiting, faults, why_not)

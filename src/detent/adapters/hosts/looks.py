@@ -29,6 +29,9 @@ STALE_LOOKS = 5
 
 A look fails as well where the store can be read, and does not take what is written.
 """
+SILENT_S = 30.0
+"""Nor when none has succeeded for so long. A look at a file that somebody holds waits for it, which
+is no failure yet: a host that was not ready for that moment would be sent no request, and back."""
 
 
 QUESTIONS_S = 2.0
@@ -45,6 +48,7 @@ class Looks:
         self._now = asyncio.Event()
         self._is_ended = False
         self._looked_at, self._is_writable = float("-inf"), True
+        self._failures, self._failure = 0, ""
 
     async def found(self, here: Callable[[], AbstractSet[str]]) -> list[StoredRun]:
         """The runs to go on with, but for those that are here, or have come while it was looked."""
@@ -65,7 +69,10 @@ class Looks:
 
     def _seen(self) -> None:
         if self._is_writable:
-            self._looked_at = self._clock.now()
+            self._looked_at, self._failures, self._failure = self._clock.now(), 0, ""
+
+    def _failed(self, what: str) -> None:
+        self._failures, self._failure = self._failures + 1, what
 
     async def for_ever(
         self,
@@ -83,13 +90,14 @@ class Looks:
         while not self._is_ended:
             self._now.clear()
             try:
-                self._is_writable = not writes.have_failed or await _have_succeeded(writes)
+                self._is_writable = not writes.have_failed or await self._are_proven(writes)
                 await look()
                 await asked(also)
             except BaseException as error:
                 if is_stop(error):
                     raise
                 name = type(error).__name__  # a store that is away comes back
+                self._failed(f"it could not be looked at ({name})")
                 LOGGER.warning("the store of the runs could not be looked at: %s", name)
             pause_s = min(self._look_s, max(SHORTEST_S, self._finder.next_at - self._clock.now()))
             with suppress(TimeoutError):
@@ -105,21 +113,31 @@ class Looks:
         self._is_ended = True
         self._now.set()
 
+    async def _are_proven(self, writes: Writes) -> bool:
+        try:
+            await asked(writes.prove)
+        except Exception as error:  # noqa: BLE001 - one that is full, or read-only, is so for a while
+            name = type(error).__name__
+            self._failed(f"it could not be written to ({name})")
+            LOGGER.warning("the store of the runs could not be written to: %s", name)
+            return False
+        return True
+
     @property
-    def are_recent(self) -> bool:
-        """Whether one has succeeded lately."""
-        age_s = self._clock.now() - self._looked_at
-        return age_s < STALE_LOOKS * max(self._look_s, 1.0)
+    def trouble(self) -> str:
+        """Why nobody knows how the store is by now, in a sentence; "" where one has succeeded.
 
-
-async def _have_succeeded(writes: Writes) -> bool:
-    try:
-        await asked(writes.prove)
-    except Exception as error:  # noqa: BLE001 - one that is full, or read-only, is so for a while
-        name = type(error).__name__
-        LOGGER.warning("the store of the runs could not be written to: %s", name)
-        return False
-    return True
+        RULE: one place says when that is long enough to matter, for whoever sends requests here.
+        """
+        age_s, late_s = self._clock.now() - self._looked_at, STALE_LOOKS * max(self._look_s, 1.0)
+        is_failing = self._failures >= STALE_LOOKS and age_s >= late_s
+        if not is_failing and age_s < max(late_s, SILENT_S):
+            return ""
+        if self._failure:
+            return f"the store of the runs is away: {self._failure}"
+        if self._looked_at == float("-inf"):
+            return "the store of the runs has not been looked at yet"
+        return f"the store of the runs has not answered a look for {age_s:.0f} s"
 
 
 class QuestionLooks:

@@ -57,6 +57,11 @@ def nobody_asks(run: StoredRun, questions: Sequence[OutdatedQuestion]) -> str:
     return ""
 
 
+def nothing_is_bound(run_id: str) -> bool:
+    """Any release goes on with a run whose rules it has."""
+    return False
+
+
 def _outdated(
     listed: StoredRun, spec: AgentSpec[Any], run: Run[Any]
 ) -> tuple[OutdatedQuestion, ...]:
@@ -71,12 +76,14 @@ class Reading:
 
     `outdated` is told, in any thread, of a run that waits with questions which fit no longer, and
     says who keeps it from being asked anew; "" is nobody. `current` is told of one that has none.
+    `is_bound` says of a run, in any thread, whether only another release can go on with it.
     """
 
     journal: Journal
     legs: Mapping[str, Legs]
     outdated: Callable[[StoredRun, Sequence[OutdatedQuestion]], str] = nobody_asks
     current: Callable[[str], object] = str
+    is_bound: Callable[[str], bool] = nothing_is_bound
     unreadable: UnreadableRuns = field(factory=UnreadableRuns)
 
     def sweep(self, clock: Clock, faults: Faults | None = None) -> Sweep:
@@ -139,12 +146,14 @@ class Reading:
         if length is None:
             self.unreadable.drop(listed.run_id)
         outdated = _outdated(listed, spec, run) if length is None else ()
-        is_left = bool(outdated) and listed.status == "waiting"  # else somebody goes on with it
+        is_bound = length is None and self.is_bound(listed.run_id)
+        is_free = listed.status == "waiting" and not is_bound  # else somebody goes on with it
+        is_left = bool(outdated) and is_free
         held_by = self.outdated(listed, outdated) if is_left else ""
         if length is None and not outdated:
             self.current(listed.run_id)
         calls, secrets = pending(spec, run), secrets_of_run(spec, run)
-        return HostedRun(listed, run, calls, outdated, secrets, held_by)
+        return HostedRun(listed, run, calls, outdated, secrets, held_by, is_bound)
 
     def read_again(self, run_id: str) -> None:
         """Read a run if it waits still, for what is told of it then; it blocks.

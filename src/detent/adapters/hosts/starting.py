@@ -67,6 +67,10 @@ class Drives(Protocol):
         """Have a run that waits with an outdated question put it anew."""
         ...
 
+    def is_bound(self, run_id: str) -> bool:
+        """Whether a run goes on by a worker of another release alone, as far as that is known."""
+        ...
+
     async def go_on(self, run: StoredRun) -> None:
         """See that a run goes on to which somebody has just spoken."""
         ...

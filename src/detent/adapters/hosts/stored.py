@@ -18,7 +18,7 @@ from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
-from detent.adapters.hosts.looks import QuestionLooks
+from detent.adapters.hosts.looks import Looks, QuestionLooks
 from detent.adapters.hosts.noticed import NoticedJournal
 from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import Reading, asked
@@ -76,24 +76,28 @@ class HostHealth:
 
     Attributes:
         is_ready: whether it begins runs, and its store could be looked at lately. It turns when
-            five looks have failed, one after the other, and back with the next one that succeeds.
+            five looks have failed, one after the other, or none has come to an end for half a
+            minute, and back with the next one that succeeds.
             A look fails as well while the store takes nothing: once a write of this process has
             failed, each look writes first what changes no run, until that succeeds.
         running: how many runs go on here.
         waiting: how many wait here for a place.
         faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
-            is of one that this release of its agent cannot follow, whether it goes on or waits;
+            is of one that this release of its agent cannot follow, whether it goes on or waits; by
+            effects, of one that waits for a worker of the release that it began with;
             ``OutdatedQuestionError`` of one that waits, and that another release which is up keeps
             from being asked anew by this one.
             And by the name of its engine ("DBOS", "Temporal", "Restate") an
             ``EngineUnavailableError``, while that does not answer: no run goes on then. Of Restate
             it may be a sentence: why it does answer, and runs do not go on here.
+        why_not_ready: in a sentence; "" where it is.
     """
 
     is_ready: bool
     running: int
     waiting: int
     faults: Mapping[str, str]
+    why_not_ready: str = ""
 
 
 def _nothing() -> None:
@@ -178,7 +182,8 @@ class StoredHost(ABC):
         self._drives = await self._open(finder)
         ask = self._drives.ask_anew
         self._anew = anew = AskingAnew(ask, self._keeper, self._clock, self._read_again)
-        self._reading = evolve(self._reading, outdated=anew.tell, current=anew.drop)
+        told = evolve(self._reading, outdated=anew.tell, current=anew.drop)
+        self._reading = evolve(told, is_bound=self._drives.is_bound)
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
         self._questions = QuestionLooks(self._reading.questions, self._clock)
@@ -242,6 +247,9 @@ class StoredHost(ABC):
     @abstractmethod
     def health(self) -> HostHealth:
         """How it is."""
+
+    def _why_not_ready(self, looks: Looks) -> str:
+        return looks.trouble if self._is_open else "this host is closed: ask another one"
 
     async def questions(self) -> WaitingQuestions | None:
         """How many questions wait in the store.

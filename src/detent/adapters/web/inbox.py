@@ -86,14 +86,15 @@ async def _questions(request: Request) -> dict[str, Any]:
 class HeldRun:
     """A run that waits for a human, and has no question that can be answered here.
 
-    `is_put_anew` says that its host is just about to ask it by the rules of today, and `held_by`
-    which process keeps it from doing so.
+    `is_put_anew` says that its host is just about to ask it by the rules of today, `held_by` which
+    process keeps it from doing so, and `is_bound` that only a worker of another release can.
     """
 
     run_id: str
     why: str
     is_put_anew: bool = False
     held_by: str = ""
+    is_bound: bool = False
 
 
 async def _held(host: Host, agent: str | None, run_ids: Collection[str]) -> list[HeldRun]:
@@ -113,8 +114,8 @@ async def _held(host: Host, agent: str | None, run_ids: Collection[str]) -> list
             held.append(HeldRun(listed.run_id, str(error)))
         else:
             if hosted.outdated:
-                why, held_by = describe_outdated(hosted.outdated), hosted.held_by
-                held.append(HeldRun(listed.run_id, why, not held_by, held_by))
+                why, by = describe_outdated(hosted.outdated), (hosted.held_by, hosted.is_bound)
+                held.append(HeldRun(listed.run_id, why, not any(by), *by))
     return held
 
 

@@ -49,7 +49,8 @@ class Limits:
             begun: its calls are given up.
         final_answer: when steps, tokens or cost are spent, ask the model one last time, without
             tools.
-        price: what a reply has cost: `Prices`, or any function.
+        price: what a reply has cost: `Prices`, or any function. A reply of which it does not say
+            that, as it raises, say, costs as much as `max_cost`, and without that nothing.
     """
 
     max_agent_steps: int = field(default=100, validator=number(0, is_whole=True))

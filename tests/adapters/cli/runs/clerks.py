@@ -9,6 +9,7 @@ import types
 from typing import Annotated, Any
 
 import pytest
+from attrs import evolve
 from click.testing import CliRunner, Result
 
 from detent import (
@@ -20,7 +21,9 @@ from detent import (
     ToolCall,
     tool,
 )
+from detent.adapters.agent.options import RunRequest
 from detent.adapters.cli.main import main
+from detent.adapters.drivers.steps import at_once
 from detent.adapters.system.program import program
 from detent.journals import Journal
 from detent.models import ChatReply, Usage
@@ -66,6 +69,13 @@ def clerk(store: Journal | None, *lines: Any, **options: Any) -> Agent[Any]:
 
 def begin(store: Journal, run_id: str, *lines: Any, **options: Any) -> None:
     clerk(store, *lines, **options).run("Pay Bob", run_id=run_id, raise_at_break_point=False)
+
+
+def begin_by(engine: str, store: Journal, run_id: str, *lines: Any) -> None:
+    """A run that the history of an engine drives, as far as it goes."""
+    assembly = evolve(clerk(store, *lines).assembly, engine=engine)
+    request: RunRequest[Any] = RunRequest("go", None, None, None, None, None, run_id, {}, None)
+    at_once(assembly.begin(request, None)).go(None, raises=False)
 
 
 PAY = ToolCall("pay", {"amount": 5, "pin": "hush-hush"})

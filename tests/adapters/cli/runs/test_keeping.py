@@ -13,11 +13,14 @@ import pytest
 from detent import SecretParameter, SQLiteJournal, tool
 from detent.journals import Entry
 from tests.adapters.cli.runs.clerks import (
+    PAY,
     app,
+    begin_by,
     call,
     document,
     fail,
     look,
+    said,
 )
 
 
@@ -119,6 +122,17 @@ def test_verify_calls_no_run_damaged_that_a_release_cannot_follow(
     said = call("verify", "--app", released, code=1)
     assert "runs read: 2, of them damaged: 0" in said.stderr
     assert "1 are whole, and cannot be followed by the agents at --app" in said.stderr
+
+
+def test_verify_says_which_runs_an_engine_holds_to_more(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That a run can be followed by what is stored is not all that its engine asks."""
+    begin_by("Temporal", SQLiteJournal(path), "driven", said(PAY))
+    place = ("--store", path, "--app", app(monkeypatch))
+
+    assert "1 go on by the effects of an engine" in call("verify", *place).stderr
+    assert "by the effects" not in call("verify", "order-1", *place).stderr
 
 
 def test_backup_and_clean(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

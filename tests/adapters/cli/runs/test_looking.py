@@ -54,6 +54,7 @@ from tests.adapters.cli.runs.clerks import (
     PAY,
     app,
     begin,
+    begin_by,
     call,
     clerk,
     document,
@@ -650,6 +651,20 @@ def test_a_question_of_another_release_is_named_with_what_is_to_be_done(
     call(*shlex.split(command)[4:], code=3)
     (asked,) = document("pending", *place)["pending"]
     assert "the tool itself has changed" in asked["changed"]
+
+
+def test_nobody_is_sent_to_resume_a_run_that_an_engine_drives(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused there; a host on the engine asks anew, or a worker of the old release does."""
+    begin_by("DBOS", SQLiteJournal(path), "driven", said(PAY))
+    the_app = app(monkeypatch, tools=[look, pay_with_receipt])
+
+    shown = call("pending", "driven", "--store", path, "--app", the_app).stdout
+
+    assert "changed: pay: the tool itself has changed" in shown
+    assert "to have it put anew: a host by the effects of DBOS does it" in " ".join(shown.split())
+    assert "runs resume" not in shown
 
 
 def test_a_run_that_this_release_cannot_follow_hides_no_other(

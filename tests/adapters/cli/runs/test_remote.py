@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from detent.adapters.cli.runs.remote import RemoteHost
+from detent.adapters.cli.runs.remote import RemoteHost, waiting_in
+from detent.approvals import OutdatedQuestionError
 from detent.hosts import Accepted
 from detent.web import Tokens
 from tests.adapters.cli.runs.clerks import OWN, call, document
@@ -134,6 +135,15 @@ def test_more_is_said_over_a_host(site: Site) -> None:
     told = call("send", "one", "more").stderr
     assert told.startswith("run one.")
     assert "is told: it is new, and goes on behind one, which has ended" in told
+
+
+def test_a_run_that_goes_on_elsewhere_is_not_said_to_be_asked_anew() -> None:
+    """Its host says that only a worker of another release can go on with it."""
+    one = {"tool_name": "pay", "changes": ["the tool itself has changed"], "agents": []}
+    found = {"pending": [], "outdated": [one], "tools": ["pay"], "is_bound": True}
+
+    with pytest.raises(OutdatedQuestionError, match="only a worker of the release that the run"):
+        waiting_in("r", found)
 
 
 def test_what_must_be_done_until_it_counts_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

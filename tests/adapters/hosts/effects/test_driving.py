@@ -32,6 +32,7 @@ from detent.adapters.hosts.people import People
 from detent.adapters.hosts.reading import Reading
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
+from detent.core.errors import AgentChangedError
 from detent.machine import CancelRequested, ManualClock, MessageReceived
 from detent.ports.hosting import Accepted, HostRefusal
 from detent.ports.journal import JournalUnavailableError
@@ -45,12 +46,12 @@ class Told:
         self.changed = ChangedRuns()
         self.said: list[str] = []
         self.fault: Exception | None = None
-
-    async def require_history(self, run_id: str) -> None:
-        """It has it."""
+        self.other_rules = False
 
     async def require_followable(self, run_id: str) -> None:
-        """Its workers can follow it."""
+        """Its workers can follow it, unless they are of another release."""
+        if self.other_rules:
+            raise AgentChangedError(f"run {run_id} was begun by other rules")
 
     async def begin(self, given: Json, *, is_again: bool) -> bool:
         """It is there."""
@@ -93,6 +94,21 @@ def driving_by(
     )
 
 
+def test_a_run_that_only_another_release_can_follow_is_not_asked_anew() -> None:
+    """Its worker would hear of it for nothing, and whoever looks is told why it asks nothing."""
+
+    async def main() -> None:
+        told, clock = Told(), ManualClock(1_000.0)
+        driving = await driving_of(MemoryJournal(), told, clock, lambda: False)
+        told.other_rules = True
+        run = await driving._reading.required("r")
+        await driving.ask_anew(run)
+        assert (told.said, driving.is_bound("r"), driving.is_bound("s")) == ([], True, False)
+        assert driving.texts() == {"r": "AgentChangedError"}
+
+    asyncio.run(main())
+
+
 def test_that_an_engine_is_away_is_no_fault_of_a_run() -> None:
     """The host says that of the engine; the runs are told later, and the looks are not late."""
 
@@ -108,7 +124,7 @@ def test_that_an_engine_is_away_is_no_fault_of_a_run() -> None:
         clock.advance(60.0)
         await driving.look()
         assert told.said.count("look r") == told.said.count("look s") == 1
-        assert driving.looks.are_recent
+        assert not driving.looks.trouble
         is_away[0], told.fault = False, None
         await driving.look()
         assert told.said.count("look r") == told.said.count("look s") == 2

@@ -13,7 +13,6 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     ChatMessage,
-    Limits,
     MemoryJournal,
     Retries,
     ScriptedChatGenerator,
@@ -25,6 +24,7 @@ from detent.adapters.hosts.effects.contract import EffectsRefusedError, require_
 from detent.adapters.hosts.effects.history import Json
 from detent.adapters.hosts.effects.inside import Inside
 from detent.adapters.hosts.people import People, Written
+from detent.adapters.system.clocks import SystemClock
 from detent.approvals import DecisionRefusedError, pending
 from detent.core.errors import AgentChangedError
 from detent.core.storage.journal import event_to_json
@@ -35,7 +35,9 @@ from detent.machine import (
     Resumed,
     match_decision,
 )
+from detent.models import ChatGeneratorError, ModelFailure
 from detent.ports.journal import JournalDamagedError, JournalUnavailableError
+from detent.testing import When
 from tests.adapters.hosts.effects.played import Stage
 
 DONE = list[str]()
@@ -563,12 +565,12 @@ def test_a_journal_that_was_away_for_a_moment_is_written_to_again() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [OSError("no prices"), PanicError(), SystemExit(3), asyncio.CancelledError()],
+    [OSError("no time"), PanicError(), SystemExit(3), asyncio.CancelledError()],
     ids=repr,
 )
 def test_what_keeps_a_job_from_being_performed_is_a_fault_until_it_is(error: BaseException) -> None:
     """The run has it tried again, later and later; the host says so meanwhile."""
-    asked, faults = list[object](), list[dict[str, str]]()
+    faults = list[dict[str, str]]()
 
     async def play(stage: Stage, given: Json, inside: Inside) -> None:
         found.append(stage)
@@ -577,14 +579,25 @@ def test_what_keeps_a_job_from_being_performed_is_a_fault_until_it_is(error: Bas
 
     found = list[Stage]()
 
-    def price(reply: object) -> float:
-        faults.append(found[0].engine.outside.faults.texts())
-        asked.append(reply)
-        if len(asked) < 3:
-            raise error
-        return 0.0
+    class Stopped(SystemClock):
+        is_asked = False
 
-    script = ScriptedChatGenerator("done", "done", "done")
-    played(Agent(chat_generator=script, limits=Limits(max_cost=1.0, price=price)), play)
+        def now(self) -> float:
+            if self.is_asked:
+                self.is_asked = False
+                raise error
+            return super().now()
+
+    clock = Stopped()
+
+    def answer(messages: object) -> str:
+        faults.append(found[0].engine.outside.faults.texts())
+        if len(faults) < 3:
+            clock.is_asked = True
+            raise ChatGeneratorError(ModelFailure("server", "later", retryable=True))
+        return "done"
+
+    script = ScriptedChatGenerator(*[When(lambda messages: True, answer)] * 3)
+    played(Agent(chat_generator=script, clock=clock), play)
     name = "RuntimeError" if isinstance(error, asyncio.CancelledError) else type(error).__name__
     assert faults == [{}, {"r": name}, {"r": name}]

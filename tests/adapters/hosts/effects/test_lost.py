@@ -17,10 +17,12 @@ from detent import (
     ToolCall,
     tool,
 )
+from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.lost import HistoryLostError, LostHistories
 from detent.adapters.hosts.faults import AGAIN_S, PART
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.reading import Reading
+from detent.core.errors import AgentChangedError
 from detent.journals import Entry, JournalUnavailableError
 from detent.machine import ManualClock
 from detent.ports.listing import Listing, StoredRun
@@ -39,9 +41,10 @@ class Engine:
         self.asked: list[str] = []
         self.told: list[str] = []
         self.faults: dict[str, Exception] = {}
+        self.changed = ChangedRuns(are_held=True)
         self.meanwhile: Callable[[str], object] = self.asked.append
 
-    async def require_history(self, run_id: str) -> None:
+    async def require_followable(self, run_id: str) -> None:
         """Raises what is the matter with a run."""
         self.meanwhile(run_id)
         if (fault := self.faults.get(run_id)) is not None:
@@ -72,8 +75,9 @@ class Stage:
         for number in range(count):
             with pytest.raises(HITLBreakpointException):
                 self.agent.run("Go.", run_id=f"r{number}")
-        reading = Reading(self.journal, {"it": Legs.of("it", self.agent, self.journal, 15.0)})
-        self.lost = LostHistories(reading, self.engine, self.engine.go_on, self.clock)
+        legs = {"it": Legs.of("it", self.agent, self.journal, 15.0)}
+        self.reading = Reading(self.journal, legs)
+        self.lost = LostHistories(self.reading, self.engine, self.engine.go_on, self.clock)
 
     def look(self, times: int = 1) -> dict[str, str]:
         """What is known to be lost then."""
@@ -123,6 +127,27 @@ def test_a_lost_run_that_somebody_has_decided_about_stays_lost() -> None:
     stage.engine.faults.clear()
     stage.clock.advance(AGAIN_S)
     assert stage.look() == {}
+
+
+def test_a_run_that_only_another_release_can_follow_is_found_to_be_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is not lost, and known until it has gone on there; the log says it once."""
+    stage = Stage(2)
+    engine, reading = stage.engine, stage.reading
+    engine.lose("r0")
+    stage.look()
+    engine.faults["r0"] = AgentChangedError("run r0 was begun by other rules")
+    for _ in range(2):
+        stage.clock.advance(AGAIN_S)
+        assert stage.look() == {}
+        asyncio.run(engine.changed.look(reading))
+        assert engine.changed.texts() == {"r0": "run r0 was begun by other rules"}
+    assert caplog.text.count("was begun by other rules") == 1
+    (question,) = stage.agent.pending("r0")
+    stage.agent.decide("r0", question.confirm(by="Ada"))
+    asyncio.run(engine.changed.look(reading))
+    assert "r0" not in engine.changed
 
 
 def test_a_run_that_has_just_ended_is_not_lost() -> None:

@@ -94,7 +94,7 @@ def test_an_engine_that_is_away_is_told_of_no_run() -> None:
         )
         for _ in range(2):
             await driving.look()
-        assert looks.are_recent
+        assert not looks.trouble
         return told
 
     assert len(asyncio.run(main())) == 1

@@ -49,7 +49,7 @@ def test_a_host_is_not_ready_while_its_store_is_away(works: bool, tmp_path: Path
         async with host:
             await ready(host)
             server.kill()
-            clock.advance(10.0)
+            clock.advance(30.0)
             assert not host.health().is_ready
             server.start()
             await ready(host)

@@ -38,8 +38,10 @@ from detent.hosts import Accepted, EffectsRefusedError, HostRefusal
 from detent.journals import EncryptedJournal
 from detent.ports.pending import PendingCall
 from detent.testing import When
+from detent.web import web_app
 from tests.adapters.hosts.engines.sites import EFFECTS, Site, site_of
 from tests.adapters.hosts.engines.worker import host_on
+from tests.adapters.web.pages import visitor
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cannot find activity to cancel")
 """Temporal's library warns where the server cancels an activity that has just been completed."""
@@ -258,6 +260,49 @@ def test_no_agent_works_by_a_yes_to_the_rules_of_another_release(
             assert PAID == []
             await worker.send("agent", second.confirm(by="Ada"))
             assert (await worker.result("agent")).text == "Done."
+        assert PAID == ["Ann 9"]
+
+    played(play)
+
+
+@tool(name="pay")
+def pay_noted(amount: int, note: str = "none") -> str:
+    """Pay."""
+    PAID.append(f"Ann {amount}, {note}")
+    return "paid"
+
+
+def test_a_run_that_waits_for_a_worker_of_the_release_before_is_said_to_do_so(
+    site: Site, tmp_path: Path
+) -> None:
+    """Nobody promises that its question is put anew; it is answered where the old one is."""
+    journal = SQLiteJournal(tmp_path / "runs.db")
+
+    async def play() -> None:
+        async with host_on(site.told(), clerk(pay), journal, drain_s=1) as host:
+            await host.start("clerk", "pay", run_id="bound")
+            first = await asked(host, "bound")
+            told = site.told(works=False)
+            async with host_on(told, clerk(pay_noted), journal, works=False, look_s=0.1) as web:
+                while web.health().faults != {"bound": "AgentChangedError"}:  # noqa: ASYNC110 - a look finds it
+                    await asyncio.sleep(0.02)
+                seen = await web.run("bound")
+                assert seen.is_bound
+                assert not seen.held_by
+                assert [one.tool_name for one in seen.outdated] == ["pay"]
+                said = await web.send("bound", first.confirm(by="Ada"))
+                assert isinstance(said, HostRefusal)
+                assert said.why == "unreadable"
+                async with visitor(web_app(web)) as client:
+                    for page in ("/", "/run/bound"):
+                        shown = (await client.get(page)).text
+                        assert "Waits for another release" in shown
+                        assert "put anew" not in shown
+                        assert "it is answered there, and its question does not come here" in shown
+                    assert (await client.get("/api/run/bound")).json()["is_bound"]
+                assert not (await host.run("bound")).is_bound
+                assert isinstance(await host.send("bound", first.confirm(by="Ada")), Accepted)
+                assert (await host.result("bound")).text == "Done."
         assert PAID == ["Ann 9"]
 
     played(play)

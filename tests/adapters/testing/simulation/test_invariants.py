@@ -25,6 +25,7 @@ from detent.adapters.testing.simulation.trace import (
     Opened,
     Performed,
     Rested,
+    Ruled,
     Said,
     Wrote,
 )
@@ -39,6 +40,7 @@ from detent.core.run.run import (
     Running,
     Slot,
     Succeeded,
+    with_labels,
 )
 from detent.core.tools.tool import by_name
 from detent.journals import Entry
@@ -54,6 +56,7 @@ from detent.machine import (
     Finished,
     FrozenDict,
     HumanDecided,
+    Judge,
     Judged,
     MessageReceived,
     ModelReplied,
@@ -301,6 +304,9 @@ def other_trace(name: str, *trace: Happening) -> Any:
 
 
 HEARD = change(START, QUESTION)
+WAITS = Wrote((evolve(entry(1, "X"), status="waiting", listing=Listing(pending=("pay",))),))
+TAKEN_UP = change(QUESTION, evolve(QUESTION, turn=2), Resumed("p"))
+RETURNED = returned(LOOKED, "a page")
 
 
 LATER = acting(slot(LOOKED, SEEN), slot(PAID, AwaitingPolicy()))
@@ -347,6 +353,19 @@ LATER = acting(slot(LOOKED, SEEN), slot(PAID, AwaitingPolicy()))
             HEARD,
             Opened(2, (entry(0, "Started"), entry(1, "ModelReplied")), START, START),
         ),
+        other_trace("who_waits_asks_somebody", HEARD, WAITS, TAKEN_UP),
+        other_trace(
+            "who_waits_asks_somebody",
+            Opened(1, (), START, START),
+            HEARD,
+            WAITS,
+            change(QUESTION, with_labels(QUESTION, ("web",)), RETURNED),
+        ),
+        other_trace(
+            "who_waits_asks_somebody",
+            Opened(2, WAITS.entries, QUESTION, QUESTION),
+            Folded(2, QUESTION, Resumed("p"), QUESTION),
+        ),
         other_trace(
             "nothing_guarded_runs_unapproved",
             HEARD,
@@ -359,6 +378,19 @@ LATER = acting(slot(LOOKED, SEEN), slot(PAID, AwaitingPolicy()))
 def test_an_invariant_fails_in_other_ways(invariant: Invariant, trace: list[Happening]) -> None:
     """Each part of what it promises is looked at."""
     assert len(faults(invariant, trace)) == 1
+
+
+def test_who_waits_may_be_asked_what_was_judged_anew() -> None:
+    """By a policy of the process that goes on with the run, or by what it has said before."""
+    invariant = approval_invariants.who_waits_asks_somebody
+    judged = change(QUESTION, evolve(QUESTION, turn=1), Judged(PAID, Ask()))
+    going_on = Wrote((evolve(entry(1, "Resumed"), status="running"),))
+
+    assert not faults(invariant, [HEARD, going_on, TAKEN_UP, WAITS, judged])
+    ruled = Ruled(effect_of(acting(slot(PAID, AwaitingPolicy())), Judge, PAID), Ask())
+    assert not faults(invariant, [HEARD, going_on, TAKEN_UP, ruled, WAITS, change(QUESTION, START)])
+    ticked = change(QUESTION, evolve(QUESTION, turn=1))
+    assert faults(invariant, [HEARD, going_on, TAKEN_UP, WAITS, ticked])
 
 
 def test_what_a_human_changes_is_what_may_run() -> None:

@@ -558,11 +558,13 @@ def test_a_probe_learns_whether_the_host_is_ready() -> None:
 
     ready, closed, refused = asyncio.run(visit())
     assert ready[:3] == (200, {"is_ready": True}, 200)
-    assert {*ready[3]} == {"is_ready", "running", "waiting", "faults", "questions"}
+    names = {"is_ready", "running", "waiting", "faults", "why_not_ready", "questions"}
+    assert {*ready[3]} == names
     asked = ready[3]["questions"]
     assert (asked["count"], type(asked["oldest_at"])) == (1, float)
     assert asked["at"] >= asked["oldest_at"]
     whole = {"running": 0, "waiting": 0, "faults": {}, "questions": closed[3]["questions"]}
+    whole["why_not_ready"] = "this host is closed: ask another one"
     assert closed == (503, {"is_ready": False}, 503, {"is_ready": False, **whole})
     assert (refused.status_code, refused.json()["error"]["why"]) == (503, "shutting_down")
 

@@ -23,7 +23,7 @@ from detent.adapters.cli.runs.options import (
     store_option,
 )
 from detent.adapters.cli.runs.printing import put_json, say
-from detent.adapters.cli.runs.stores import every_run, run_named
+from detent.adapters.cli.runs.stores import engine_that_has, every_run, run_named
 from detent.adapters.drivers.history import Runs
 from detent.adapters.journals.audited import verify_audit
 from detent.adapters.journals.sqlite import SQLiteJournal
@@ -116,6 +116,11 @@ def verify(
     say(f"runs read: {len(checks)}, of them damaged: {damaged}")
     if left := len(bad) - damaged:
         say(f"{left} are whole, and cannot be followed by the agents at --app, which have changed")
+    if app is not None and (driven := sum(_is_of_engine(store, one.run_id) for one in checks)):
+        say(
+            f"{driven} go on by the effects of an engine, which wants more: the same arguments, "
+            "labels, limits and guards. The health of its host names those that it cannot follow"
+        )
     if sealed := sum(one.is_sealed for one in checks):
         say(f"{sealed} are sealed, and only whether entries are missing was looked at: {SEALED}")
     if bad:
@@ -169,6 +174,12 @@ def _check(store: Journal, app: str | None, run_id: str, expect_head: str | None
         problems.append(str(error))
     is_whole = all(one == changed for one in problems)
     return Check(run_id, "; ".join(dict.fromkeys(problems)) or None, is_whole, is_sealed, head)
+
+
+def _is_of_engine(store: Journal, run_id: str) -> bool:
+    """Whether the history of an engine says how a run goes on that has not ended."""
+    is_live = any(run.status not in ENDED for run in store.runs(RunQuery(run_id=run_id)))
+    return is_live and bool(engine_that_has(store, run_id))
 
 
 def _is_sealed(store: Journal, run_id: str) -> bool:

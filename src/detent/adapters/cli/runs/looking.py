@@ -249,7 +249,7 @@ def _outdated(error: OutdatedQuestionError, store: Journal) -> list[Line]:
     rows = [
         (f"{error.run_id}  waits by a question of another release of its agent", "bold yellow"),
         (f"  changed: {describe_outdated(error.questions)}", ""),
-        (f"  to have it put anew: {_way_to_ask_anew(error.run_id, store)}", ""),
+        (f"  to have it put anew: {error.elsewhere or _way_to_ask_anew(error.run_id, store)}", ""),
     ]
     return [*((one_row(text), style) for text, style in rows), ("", "")]
 

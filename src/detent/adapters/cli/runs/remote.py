@@ -35,6 +35,10 @@ LOCAL_ONLY = "this works on a store, and not over a host: say which by --store"
 ANSWER_S = 60.0
 """How long an answer of the host may take; one that follows a run says each 15 s that it is
 there."""
+BOUND = (
+    "the host cannot: only a worker of the release that the run began with goes on with it, and "
+    "takes the answer"
+)
 PAUSE_S = 0.5
 """How long after a stream has broken off it is begun again."""
 TRIES = 20
@@ -48,6 +52,24 @@ class Waiting:
     calls: tuple[PendingCall, ...]
     tools: frozenset[str]
     wanted: Wanted = "nothing"
+
+
+def waiting_in(run_id: str, found: Mapping[str, Any]) -> Waiting:
+    """What waits in a run, as its host says it; an older host says less.
+
+    Raises:
+        OutdatedQuestionError: only what the host is about to ask anew, unless another release alone
+            can.
+    """
+    calls = tuple(map(PendingCall.from_dict, found["pending"]))
+    outdated = [
+        OutdatedQuestion(one["tool_name"], tuple(one["changes"]), tuple(one["agents"]))
+        for one in found.get("outdated", ())
+    ]
+    if outdated and not calls:
+        raise OutdatedQuestionError(run_id, outdated, BOUND if found.get("is_bound") else "")
+    tools = frozenset(found["tools"]).union(call.tool_name for call in calls)
+    return Waiting(calls, tools, found.get("wanted", "nothing"))
 
 
 class RemoteHost:
@@ -113,19 +135,11 @@ class RemoteHost:
         """What waits in a run.
 
         Raises:
-            OutdatedQuestionError: only what the host is about to ask anew.
+            OutdatedQuestionError: only what the host is about to ask anew, unless another release
+                alone can.
             RunNotFoundError: there is no such run.
         """
-        found = self._get(f"run/{_segment(run_id)}")
-        calls = tuple(map(PendingCall.from_dict, found["pending"]))
-        outdated = [
-            OutdatedQuestion(one["tool_name"], tuple(one["changes"]), tuple(one["agents"]))
-            for one in found.get("outdated", ())  # an older host does not say
-        ]
-        if outdated and not calls:
-            raise OutdatedQuestionError(run_id, outdated)
-        tools = frozenset(found["tools"]).union(call.tool_name for call in calls)
-        return Waiting(calls, tools, found.get("wanted", "nothing"))  # an older host does not say
+        return waiting_in(run_id, self._get(f"run/{_segment(run_id)}"))
 
     def agent_of(self, run_id: str) -> str:
         """The name of the agent whose run it is. Raises RunNotFoundError."""

@@ -12,7 +12,6 @@ from attrs import frozen
 
 from detent.adapters.drivers.loading import loaded
 from detent.adapters.drivers.steps import NO_STEPS, Steps
-from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.contract import new_run
 from detent.adapters.hosts.effects.history import NOTHING_SAID, Json
 from detent.adapters.hosts.effects.lost import Histories, HistoryLostError, LostHistories
@@ -47,11 +46,6 @@ FIRST_PAUSE_S, LAST_PAUSE_S = 5.0, 600.0
 class HistoryKeeper(Histories, Protocol):
     """What an engine is asked for by a host whose runs it drives by their effects."""
 
-    @property
-    def changed(self) -> ChangedRuns:
-        """The runs that cannot be followed here, as their agents have changed."""
-        ...
-
     async def connect(self, *, works: bool) -> None:
         """Reach the engine, and take jobs from it."""
         ...
@@ -66,16 +60,6 @@ class HistoryKeeper(Histories, Protocol):
         Raises:
             AgentChangedError: no worker can follow the run, as its agent has changed.
             JournalUnavailableError: the engine is away, or no worker is there to hear it.
-        """
-        ...
-
-    async def require_followable(self, run_id: str) -> None:
-        """Make sure that the agents here can follow a run.
-
-        Raises:
-            AgentChangedError: its agent has other rules here.
-            HistoryLostError: the engine has it no more.
-            JournalUnavailableError: the engine is away.
         """
         ...
 
@@ -222,10 +206,18 @@ class EffectsDriving:
             at = await asked(partial(loaded, self._reading.journal, spec, run.run_id, 1))
             await self._engine.begin(new_run(spec, run.agent, at.run, 1), is_again=False)
         try:
-            await self._engine.require_followable(run.run_id)
+            await self._require_followable(run)
         except HistoryLostError as error:
             return error
         return None
+
+    async def _require_followable(self, run: StoredRun) -> None:
+        """As the engine says; whoever looks is told of a run that only others can follow."""
+        try:
+            await self._engine.require_followable(run.run_id)
+        except AgentChangedError as error:
+            self._engine.changed.find(run.run_id, str(error))
+            raise
 
     async def _tell(self, run: StoredRun, message: Json) -> None:
         """Have a run hear what is in the journal; a look has it do so where this fails."""
@@ -290,13 +282,24 @@ class EffectsDriving:
         }
 
     async def ask_anew(self, run: StoredRun) -> None:
-        """Have a run ask once more, by the tools that are here."""
+        """Have a run ask once more, by the tools that are here, unless only others can follow it.
+
+        RULE: an engine takes such a word also for a worker of other rules, which it changes nothing
+        for. That nothing comes of it is said here, or nobody would.
+        """
         if self.is_halted:
             return
         try:
+            await self._require_followable(run)
             await self._engine.look(run, {"versions": versions_of(self._parts[run.agent].spec)})
+        except AgentChangedError:
+            return
         except Exception as error:  # noqa: BLE001 - the next one who reads it has it asked
             self.faults.add(run.run_id, type(error).__name__)
+
+    def is_bound(self, run_id: str) -> bool:
+        """Whether a run goes on by a worker of another release alone, as far as that is known."""
+        return run_id in self._engine.changed
 
     async def look(self) -> None:
         """Look once for runs at which nothing is at work, though something is owed to them.

@@ -1,4 +1,7 @@
-"""Lost histories: runs that wait, and of which the engine that drives them has nothing any more."""
+"""Lost histories: runs that wait, and of which the engine that drives them has nothing any more.
+
+And those that it has, and that only workers of another release can follow.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from functools import partial
 from itertools import islice
 from typing import Protocol
 
+from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.faults import AGAIN_S, KEPT, PART, TELL_S
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.telemetry.logs import LOGGER
-from detent.core.errors import DetentError
+from detent.core.errors import AgentChangedError, DetentError
 from detent.ports.clock import Clock
 from detent.ports.journal import JournalError
 from detent.ports.listing import ENDED, StoredRun
@@ -37,22 +41,30 @@ class HistoryLostError(DetentError):
 class Histories(Protocol):
     """The runs that an engine drives."""
 
-    async def require_history(self, run_id: str) -> None:
-        """Make sure that the engine goes on with a run once there is something to do.
+    @property
+    def changed(self) -> ChangedRuns:
+        """Those that cannot be followed here, as their agents have changed."""
+        ...
+
+    async def require_followable(self, run_id: str) -> None:
+        """Make sure that the engine, and agents as they are here, go on with a run.
 
         Raises:
-            HistoryLostError: it has it no more.
-            JournalUnavailableError: it is away.
+            AgentChangedError: its agent has other rules here.
+            HistoryLostError: the engine has it no more.
+            JournalUnavailableError: the engine is away.
         """
         ...
 
 
 class LostHistories:
-    """Knows which of the runs that wait their engine has lost.
+    """Knows which of the runs that wait their engine has lost, and finds those of other rules.
 
     Nothing is owed to a run that waits, so nobody tells the engine of it, and it would stand still
-    in silence until somebody has decided. So all of them are looked at again and again, each
-    `AGAIN_S` or later, a part with each look: how long that takes does not grow with their number.
+    in silence until somebody has decided. And while a worker of the release before takes what is
+    said to it, the engine never gives it to one of this release. So all of them are looked at again
+    and again, each `AGAIN_S` or later, a part with each look: how long that takes does not grow
+    with their number.
 
     Args:
         reading: the runs.
@@ -121,11 +133,14 @@ class LostHistories:
         """Ask for a run. What else goes wrong is the engine's, and is another matter."""
         try:
             if run.length > 1:
-                await self._engine.require_history(run.run_id)
+                await self._engine.require_followable(run.run_id)
             else:  # a fork whose question nobody has told the engine of, perhaps
                 await self._go_on(run)
         except HistoryLostError as error:
             await self.sentence(run, error)
+        except AgentChangedError as error:
+            self._lost.pop(run.run_id, None)
+            self._engine.changed.find(run.run_id, str(error))
         except JournalError:
             return
         except Exception as error:  # noqa: BLE001 - it is asked for again

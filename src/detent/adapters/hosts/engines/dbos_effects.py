@@ -168,14 +168,10 @@ class DBOSEffects:
             await self._client.resume_workflow_async(workflow_id, queue_name=self._queue)
 
     async def require_followable(self, run_id: str) -> None:
-        """By what the workflow was given."""
+        """By what the workflow was given, and by its status."""
         for status in (found := await self._found(await self._workflow_of(run_id))):
             self._require_followed(run_id, status)
         _require_alive(run_id, found)
-
-    async def require_history(self, run_id: str) -> None:
-        """By the status of the workflow."""
-        _require_alive(run_id, await self._found(await self._workflow_of(run_id)))
 
     async def _found(self, workflow_id: str) -> list[dbos.WorkflowStatus]:
         """The workflow, if it is there."""

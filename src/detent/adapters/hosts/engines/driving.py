@@ -124,6 +124,10 @@ class EngineDriving:
         if not self.is_halted:
             await self.go_on(run)
 
+    def is_bound(self, run_id: str) -> bool:
+        """It never is: a leg follows what is stored, by the rules that are here."""
+        return False
+
     def hear(self, run_id: str, event: Event) -> bool:
         """Tell a run that goes on here what somebody has said, and is written down."""
         inbox = self._here.get(run_id)

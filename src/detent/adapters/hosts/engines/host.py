@@ -208,7 +208,7 @@ class EngineHost(StoredHost):
         before: what is begun and decided is in the store, and goes on once the engine is back.
         """
         driving = self._way
-        is_ready = self._is_open and driving.looks.are_recent
+        why_not = self._why_not_ready(driving.looks)
         away = {} if self._reach is None else self._reach.texts()
         faults = {**self._texts(), **driving.texts(), **away}
-        return HostHealth(is_ready, driving.running, 0, faults)
+        return HostHealth(not why_not, driving.running, 0, faults, why_not)

@@ -203,23 +203,10 @@ class TemporalEffects:
         return found
 
     async def require_followable(self, run_id: str) -> None:
-        """By the memo of the workflow. A worker that cannot says so from then on."""
+        """By the memo of the workflow, and by its status."""
         handle = await self._handle(run_id)
         try:
             found = await self._require_followed(handle, run_id)
-        except AgentChangedError as error:
-            if self._worker is not None:
-                self.changed.note(run_id, str(error))
-            raise
-        except RPCError as error:
-            raise _said(error, run_id) from error
-        _require_alive(run_id, found)
-
-    async def require_history(self, run_id: str) -> None:
-        """By the status of the workflow."""
-        handle = await self._handle(run_id)
-        try:
-            found = await handle.describe()
         except RPCError as error:
             raise _said(error, run_id) from error
         _require_alive(run_id, found)

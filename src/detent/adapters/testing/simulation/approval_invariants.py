@@ -13,7 +13,13 @@ from typing import Any, TypeAlias
 from attrs import define, evolve, field
 
 from detent.adapters.testing.simulation.call_invariants import starts
-from detent.adapters.testing.simulation.nested_runs import agent_at, innermost, path_of, slots_in
+from detent.adapters.testing.simulation.nested_runs import (
+    agent_at,
+    found_at,
+    innermost,
+    path_of,
+    slots_in,
+)
 from detent.adapters.testing.simulation.trace import (
     Folded,
     Happening,
@@ -26,7 +32,7 @@ from detent.adapters.testing.simulation.trace import (
 )
 from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import SCOPES, Allow, Ask, Confirmed, Deny, Modified, Scope
-from detent.core.run.events import Event, GrantRevoked, ToolNeverRan
+from detent.core.run.events import Event, GrantRevoked, Judged, Resumed, ToolNeverRan
 from detent.core.run.refs import CallRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
 from detent.core.run.spec import AgentSpec
@@ -38,16 +44,90 @@ Place: TypeAlias = tuple[Path, CallRef]
 def who_waits_asks_somebody(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """A run that is stored as waiting is listed with what it asks: nobody looks for it otherwise.
 
+    And what it asks has been judged: a question that a policy is to judge anew is put to nobody, so
+    that whoever goes on with the run must find it among those that are owed something.
+
     RULE: what one append writes is looked at together, as others see it.
     """
-    asked: tuple[str, ...] = ()
+    asked, questions = tuple[str, ...](), _Questions(spec)
     for happening in trace:
-        if not isinstance(happening, Wrote):
-            continue
-        for entry in happening.entries:
-            asked = asked if entry.listing is None else entry.listing.pending
-        if happening.entries[-1].status == "waiting" and not asked:
-            yield f"the run waits behind {happening.entries[-1].kind}, and nobody is asked anything"
+        questions.take(happening)
+        if isinstance(happening, Wrote):
+            for entry in happening.entries:
+                asked = asked if entry.listing is None else entry.listing.pending
+            last = happening.entries[-1]
+            if last.status == "waiting" and not asked:
+                yield f"the run waits behind {last.kind}, and nobody is asked anything"
+        elif questions.is_whole and questions.status == "waiting":
+            for path, ref in sorted(questions.unjudged(), key=str):
+                yield f"the run waits, and call {ref} at {path} is still to be judged"
+
+
+@define
+class _Questions:
+    """The questions of a run about calls that have a policy, and which of them it has not judged.
+
+    Each process that takes up a run asks all of them anew, by its own rules; and so does whoever
+    has read meanwhile what a stranger may have written, as the run has other labels then.
+
+    `status` is what was written last, with `left` events of it to be folded.
+    """
+
+    _spec: AgentSpec[Any]
+    status: str = ""
+    _left: int = 0
+    _labels: dict[Place, tuple[str, tuple[str, ...]]] = field(factory=dict)
+    _taken_up: set[Place] = field(factory=set)
+    _run: Run[Any] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a run has just become what was written of it."""
+        return self._run is not None and self._left == 0
+
+    def take(self, happening: Happening) -> None:
+        """Something has happened."""
+        match happening:
+            case Wrote(entries):
+                self.status, self._left = entries[-1].status, len(entries)
+            case Opened(_, entries, run):  # also of what a process has written that died of it
+                self.status, self._left = entries[-1].status if entries else "", 0
+                self._taken_up.clear()
+                self._see(run)
+            case Folded(_, before, event, after):
+                if isinstance(event, Resumed):
+                    self._see(before)
+                    self._taken_up = set(self._labels)
+                elif isinstance(inner := innermost(event), Judged):  # one may be told twice
+                    self._taken_up.discard((path_of(event), inner.ref))
+                self._see(after)
+                self._left = max(0, self._left - happening.is_change)
+            case Ruled(effect):
+                self._taken_up.discard((effect.path, effect.ref))
+            case _:
+                pass
+
+    def unjudged(self) -> Iterator[Place]:
+        """The questions that nobody may be asked by, as the run is."""
+        assert self._run is not None  # noqa: S101 - as `is_whole` says
+        for (path, ref), (_, labels) in self._labels.items():
+            at = found_at(self._run, path) if path else self._run
+            if (path, ref) in self._taken_up or (at is not None and at.labels != labels):
+                yield path, ref
+
+    def _see(self, run: Run[Any]) -> None:
+        """The questions of a run, each with the labels that the run had when it was put."""
+        was, self._labels, self._run = self._labels, {}, run
+        for path, slot in slots_in(run):
+            status, at = slot.status, found_at(run, path) if path else run
+            if not isinstance(status, AwaitingDecision) or at is None:
+                continue
+            if slot.call.tool_name in agent_at(self._spec, path).guards:
+                place = path, slot.ref
+                known = was.get(place)
+                is_same = known is not None and known[0] == status.digest
+                self._labels[place] = known if known and is_same else (status.digest, at.labels)
+        self._taken_up &= self._labels.keys()
 
 
 def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:

@@ -149,6 +149,7 @@ async def run(request: Request) -> Response:
         "run": asdict(hosted.listed),
         "outdated": [asdict(one) for one in hosted.outdated],
         "held_by": hosted.held_by,
+        "is_bound": hosted.is_bound,
         "grants": [grant.to_dict() for grant in hosted.grants],
         "tools": [*of[0]] if of else [],
         "wanted": wanted_of(agents, hosted.listed.agent),
