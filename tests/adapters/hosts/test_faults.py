@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from detent.adapters.hosts.faults import NOTED_S, Faults
+from detent.adapters.hosts.faults import FIRST_PAUSE_S, NOTED_S, STRANGE_S, Faults, Strangers
 from detent.testing import ManualClock
 
 
@@ -27,3 +27,32 @@ def test_a_clock_that_is_set_back_keeps_no_fault_for_ever() -> None:
     faults.note("r", "OtherJournalError")
     clock.advance(-2 * NOTED_S)
     assert faults.texts() == {}
+
+
+def test_a_clock_that_is_set_back_lets_no_run_rest_for_longer() -> None:
+    """By as much as it was set, it would be."""
+    clock = ManualClock(10_000.0)
+    faults = Faults(clock)
+    faults.add("r", "OSError")
+    assert faults.resting() == {"r"}
+    clock.advance(-FIRST_PAUSE_S / 2)
+    assert faults.resting() == set()
+    faults.add("r", "OSError")
+    assert faults.resting() == {"r"}
+    clock.advance(2 * FIRST_PAUSE_S)
+    assert faults.resting() == set()
+
+
+def test_a_clock_that_is_set_back_keeps_no_stranger_here() -> None:
+    """For longer than any counts."""
+    clock = ManualClock(10_000.0)
+    strangers = Strangers(clock)
+    strangers.note("r")
+    strangers.note("r")
+    assert strangers.are_here
+    clock.advance(-STRANGE_S)
+    assert not strangers.are_here
+    strangers.note("r")
+    assert strangers.are_here
+    clock.advance(STRANGE_S)
+    assert not strangers.are_here

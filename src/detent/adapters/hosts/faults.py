@@ -38,6 +38,7 @@ class _Fault:
     text: str
     times: int = 0
     until: float = 0.0
+    pause_s: float = 0.0
     at: float = 0.0
 
 
@@ -51,7 +52,7 @@ class Faults:
     def add(self, run_id: str, text: str) -> float:
         """A run could not go on; when it is to be tried again, in seconds since 1970."""
         fault = self._faults.setdefault(run_id, _Fault(text))
-        pause_s = min(FIRST_PAUSE_S * 2**fault.times, PAUSE_MAX_S)
+        fault.pause_s = pause_s = min(FIRST_PAUSE_S * 2**fault.times, PAUSE_MAX_S)
         fault.text, fault.times, fault.until = text, fault.times + 1, self._clock.now() + pause_s
         LOGGER.warning(
             "run %s could not go on, for the %d. time; it is tried again in %.0f s: %s",
@@ -79,9 +80,15 @@ class Faults:
         self._faults.pop(run_id, None)
 
     def resting(self) -> AbstractSet[str]:
-        """The runs that are left alone now."""
-        now = self._clock.now()
-        return {run_id for run_id, fault in self._faults.copy().items() if fault.until > now}
+        """The runs that are left alone now.
+
+        RULE: none for longer than its pause, here as wherever something has its time: where the
+        clock is set back, one that ends later than that from now on is over.
+        """
+        now, known = self._clock.now(), self._faults.copy()
+        return {
+            run_id for run_id, fault in known.items() if now < fault.until <= now + fault.pause_s
+        }
 
     def texts(self) -> dict[str, str]:
         """By run, the name of an error."""
@@ -107,7 +114,8 @@ class Strangers:
     @property
     def are_here(self) -> bool:
         """Whether there were any lately."""
-        return self._clock.now() < self._until
+        now = self._clock.now()
+        return now < self._until <= now + STRANGE_S
 
     def note(self, run_id: str) -> None:
         """One was called for. The log says so once while they come."""

@@ -153,6 +153,22 @@ def test_a_run_that_is_told_again_has_no_fault_any_more() -> None:
     asyncio.run(main())
 
 
+def test_a_clock_that_is_set_back_has_no_run_stand_still_for_longer() -> None:
+    """The engine is told of it again, as if its pause were over."""
+
+    async def main() -> None:
+        told, clock = Told(), ManualClock(10_000.0)
+        driving = await driving_of(MemoryJournal(), told, clock, lambda: False)
+        for times in (0, 1, 1):
+            await driving.look()
+            assert told.said.count("look r") == times
+        clock.advance(-600.0)
+        await driving.look()
+        assert told.said.count("look r") == 2
+
+    asyncio.run(main())
+
+
 def test_a_run_whose_worker_died_before_it_wrote_anything_is_handed_on() -> None:
     """To begin it once more does nothing where the engine has begun it."""
 
