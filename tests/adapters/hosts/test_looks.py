@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from detent import MemoryJournal
-from detent.adapters.hosts import looks as looks_module
 from detent.adapters.drivers.company.writes import Writes
+from detent.adapters.hosts import looks as looks_module
 from detent.adapters.hosts.effects.driving import EveryRun
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import SILENT_S, STALE_LOOKS, Looks
