@@ -56,3 +56,21 @@ def test_a_clock_that_is_set_back_keeps_no_stranger_here() -> None:
     assert strangers.are_here
     clock.advance(STRANGE_S)
     assert not strangers.are_here
+
+
+def test_a_run_that_gets_on_and_fails_again_is_tried_ever_more_rarely() -> None:
+    """Though nothing keeps it in between."""
+    clock = ManualClock(10_000.0)
+    faults = Faults(clock)
+    for times in range(3):
+        faults.add("r", "OSError")
+        assert faults.texts() == {"r": "OSError"}
+        clock.advance(FIRST_PAUSE_S * 2**times - 0.5)
+        assert faults.resting() == {"r"}
+        clock.advance(0.5)
+        assert faults.resting() == set()
+        faults.get_on("r")
+        assert faults.texts() == {}
+    faults.get_on("of another")
+    faults.note("r", "OSError")
+    assert faults.texts() == {"r": "OSError"}

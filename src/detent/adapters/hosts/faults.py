@@ -33,9 +33,13 @@ KEPT = 1000
 
 @define
 class _Fault:
-    """Why a run could not go on here, how often, since when, and until when it is left alone."""
+    """Why a run could not go on here, how often, since when, and until when it is left alone.
+
+    `is_past` once it has got on since: how often counts on, until it has been left in peace.
+    """
 
     text: str
+    is_past: bool = False
     times: int = 0
     until: float = 0.0
     pause_s: float = 0.0
@@ -53,7 +57,8 @@ class Faults:
         """A run could not go on; when it is to be tried again, in seconds since 1970."""
         fault = self._faults.setdefault(run_id, _Fault(text))
         fault.pause_s = pause_s = min(FIRST_PAUSE_S * 2**fault.times, PAUSE_MAX_S)
-        fault.text, fault.times, fault.until = text, fault.times + 1, self._clock.now() + pause_s
+        fault.text, fault.is_past, fault.times = text, False, fault.times + 1
+        fault.until = self._clock.now() + pause_s
         LOGGER.warning(
             "run %s could not go on, for the %d. time; it is tried again in %.0f s: %s",
             *(run_id, fault.times, pause_s, text),
@@ -68,7 +73,7 @@ class Faults:
         that has been deleted, and whose id another one has by now.
         """
         fault = self._faults.setdefault(run_id, _Fault(text))
-        fault.text, fault.at = text, self._clock.now()
+        fault.text, fault.is_past, fault.at = text, False, self._clock.now()
 
     def succeed(self, run_id: str) -> None:
         """What was to be tried again here has succeeded. What is noted stays."""
@@ -78,6 +83,15 @@ class Faults:
     def drop(self, run_id: str) -> None:
         """A run has gone on, or is somebody else's."""
         self._faults.pop(run_id, None)
+
+    def get_on(self, run_id: str) -> None:
+        """Something was recorded of a run: nothing keeps it now. It may go on for hours.
+
+        RULE: it is not dropped yet. One that gets on by a step, and fails at the next, each time,
+        is tried ever more rarely all the same.
+        """
+        if (fault := self._faults.get(run_id)) is not None:
+            fault.is_past = True
 
     def resting(self) -> AbstractSet[str]:
         """The runs that are left alone now.
@@ -96,7 +110,8 @@ class Faults:
         for run_id, fault in known.items():
             if not fault.times and abs(now - fault.at) > NOTED_S:
                 self.drop(run_id)
-        return {run_id: fault.text for run_id, fault in self._faults.copy().items()}
+        known = self._faults.copy()
+        return {run_id: fault.text for run_id, fault in known.items() if not fault.is_past}
 
 
 class Strangers:
