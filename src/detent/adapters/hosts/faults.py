@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from itertools import islice
+from time import monotonic
 
 from attrs import define
 
@@ -19,8 +19,9 @@ FIRST_PAUSE_S, PAUSE_MAX_S = 1.0, 300.0
 """How long a run that could not go on is left alone: at first, and at most."""
 TELL_S = 3.0
 """How long an engine may take to hear of a run; it is told again by the next look."""
-PART = 20
-"""How many of the runs that wait one look reads at most: each is made again of its entries."""
+PART, PART_S = 20, 0.1
+"""How many of the runs that wait one look reads at least, and for how many seconds it reads more:
+each is made again of its entries, a short one within half a thousandth of a second."""
 AGAIN_S = 60.0
 """After how long those that could not be read are tried again."""
 NOTED_S = 180.0
@@ -222,14 +223,20 @@ class Sweep:
             return
         self._left = self._waiting() if self._left is None else self._left
         try:
-            part = list(islice(self._left, PART))
+            self._is_done = self._read_part(self._left)
         except BaseException:
             self._left = None  # from the front, next time
             raise
-        for run in part:
-            self._try(run)
-        self._is_done = len(part) < PART
         self._next_at = now + AGAIN_S
+
+    def _read_part(self, left: Iterator[StoredRun]) -> bool:
+        """Read the next part; whether that was the last one."""
+        end = monotonic() + PART_S
+        for count, run in enumerate(left, 1):
+            self._try(run)
+            if count >= PART and monotonic() >= end:
+                return False
+        return True
 
     def _look_again(self) -> None:
         for run_id in self._unreadable.texts():
