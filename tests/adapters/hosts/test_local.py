@@ -554,6 +554,41 @@ def test_a_run_that_cannot_go_on_is_tried_later_and_later(
     assert TENANT not in caplog.text
 
 
+def test_what_has_kept_a_run_is_no_fault_while_it_goes_on() -> None:
+    """It may do so for hours, and people would be called all the while."""
+
+    async def main() -> None:
+        clock, is_at_work, may_end = ManualClock(1e9), asyncio.Event(), asyncio.Event()
+
+        @tool
+        async def work() -> str:
+            """Take long."""
+            is_at_work.set()
+            await may_end.wait()
+            return "done"
+
+        errors: list[Exception] = [ConnectionError("away")]
+
+        @before_model
+        def look_up(ask: AskModel, run: Run[Any]) -> None:
+            if errors:
+                raise errors.pop()
+
+        script = ScriptedChatGenerator(ToolCall("work", {}), "done")
+        agent = Agent(chat_generator=script, tools=[work], hooks=[look_up], clock=clock)
+        async with LocalHost({"clerk": agent}, MemoryJournal(), clock=clock, look_s=0.01) as host:
+            await host.start("clerk", "work", run_id="r")
+            await settled(lambda: host.health().faults == {"r": "HookError"})
+            clock.advance(1.01)
+            async with asyncio.timeout(10):
+                await is_at_work.wait()
+            assert (host.health().running, host.health().faults) == (1, {})
+            may_end.set()
+            assert (await host.result("r", 10)).text == "done"
+
+    asyncio.run(main())
+
+
 class PanicError(BaseException):
     """As a library raises that is written in Rust."""
 

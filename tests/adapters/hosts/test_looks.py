@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from detent import MemoryJournal
 from detent.adapters.drivers.company.writes import Writes
+from detent.adapters.hosts import looks as looks_module
 from detent.adapters.hosts.effects.driving import EveryRun
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import SILENT_S, STALE_LOOKS, Looks
@@ -27,12 +30,12 @@ class HeldJournal(MemoryJournal):
 
 
 class Stage:
-    """A store, and who looks at it each second."""
+    """A store, and who looks at it each second; `day` is the time of day, which may be set."""
 
-    def __init__(self) -> None:
-        self.clock, self.journal = ManualClock(1_000.0), HeldJournal()
-        finder = Finder(self.journal, EveryRun(), {"it"}, self.clock)
-        self.looks = Looks(finder, self.clock, 1.0)
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock, self.day, self.journal = clock, ManualClock(1_000.0), HeldJournal()
+        finder = Finder(self.journal, EveryRun(), {"it"}, self.day)
+        self.looks = Looks(finder, self.day, 1.0)
 
     def look(self, times: int) -> None:
         """Look so often, one after the other."""
@@ -56,9 +59,17 @@ class Stage:
         asyncio.run(main())
 
 
-def test_a_look_that_waits_for_a_file_makes_nothing_unready() -> None:
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """One whose clock that nobody sets goes on by hand."""
+    clock = ManualClock(50.0)
+    monkeypatch.setattr(looks_module, "monotonic", clock.now)
+    return Stage(clock)
+
+
+def test_a_look_that_waits_for_a_file_makes_nothing_unready(stage: Stage) -> None:
     """However often: it has not failed, and the next moment it succeeds."""
-    stage, said = Stage(), list[str]()
+    said = list[str]()
     assert "has not been looked at yet" in stage.looks.trouble
     stage.look(1)
 
@@ -72,9 +83,8 @@ def test_a_look_that_waits_for_a_file_makes_nothing_unready() -> None:
     assert {*said} == {""}
 
 
-def test_a_store_is_away_when_enough_looks_have_failed() -> None:
+def test_a_store_is_away_when_enough_looks_have_failed(stage: Stage) -> None:
     """Neither a few nor many at once; and it is back with the first that does not."""
-    stage = Stage()
     stage.look(1)
 
     def fail() -> None:
@@ -94,9 +104,9 @@ def test_a_store_is_away_when_enough_looks_have_failed() -> None:
     assert not stage.looks.trouble
 
 
-def test_a_store_that_answers_no_more_is_away() -> None:
+def test_a_store_that_answers_no_more_is_away(stage: Stage) -> None:
     """No look fails there, and none comes to an end."""
-    stage, said = Stage(), list[str]()
+    said = list[str]()
     stage.look(1)
 
     def wait() -> None:
@@ -106,3 +116,19 @@ def test_a_store_that_answers_no_more_is_away() -> None:
     stage.journal.first = wait
     stage.look(1)
     assert said[0] == "the store of the runs has not answered a look for 30 s"
+
+
+@pytest.mark.parametrize("step_s", [-600.0, 600.0])
+def test_a_time_of_day_that_is_set_says_nothing_of_the_store(step_s: float, stage: Stage) -> None:
+    """Neither that it is there, while each look fails, nor that it is away where none does."""
+    stage.look(1)
+    stage.day.advance(step_s)
+    assert not stage.looks.trouble
+
+    def fail() -> None:
+        stage.clock.advance(1.0)
+        raise JournalUnavailableError("gone")
+
+    stage.journal.first = fail
+    stage.look(STALE_LOOKS)
+    assert "is away" in stage.looks.trouble

@@ -9,6 +9,7 @@ from typing import LiteralString
 
 import pytest
 
+from detent.adapters.hosts import looks
 from detent.adapters.hosts.stored import StoredHost
 from detent.adapters.journals.memory import MemoryClaims
 from detent.hosts import Accepted, DBOSHost, LocalHost
@@ -26,6 +27,14 @@ from tests.adapters.hosts.engines.sites import need_sqlite_for_dbos
 
 NOW = 1_000_000.0
 FAILS = "the store of the runs could not be written to: JournalUnavailableError"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    """The time, of day and as nobody sets it."""
+    clock = ManualClock(NOW)
+    monkeypatch.setattr(looks, "monotonic", clock.now)
+    return clock
 
 
 class Disk:
@@ -111,10 +120,11 @@ def test_a_host_whose_store_takes_nothing_is_not_ready(
     kind: str,
     write: Callable[[StoredHost], Awaitable[None]],
     tmp_path: Path,
+    clock: ManualClock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """It can be looked at all the time. Once it takes something, nobody has to ask for that."""
-    clock, journal = ManualClock(NOW), DiskJournal()
+    journal = DiskJournal()
     host: StoredHost = LocalHost(host_agents(), journal, look_s=0.01, clock=clock)
     if kind != "local":
         need_sqlite_for_dbos()
@@ -146,9 +156,11 @@ def test_a_host_whose_store_takes_nothing_is_not_ready(
     assert {run.run_id for run in journal.runs()} == {"old", "asks"}
 
 
-def test_a_host_whose_store_takes_what_is_written_writes_nothing_to_try_that() -> None:
+def test_a_host_whose_store_takes_what_is_written_writes_nothing_to_try_that(
+    clock: ManualClock,
+) -> None:
     """Only what failed once is tried again, and that once."""
-    clock, journal = ManualClock(NOW), DiskJournal()
+    journal = DiskJournal()
 
     async def main() -> None:
         async with LocalHost(host_agents(), journal, look_s=0.01, clock=clock) as host:
@@ -171,12 +183,12 @@ def test_a_host_whose_store_takes_what_is_written_writes_nothing_to_try_that() -
 
 
 def test_a_database_that_is_read_only_is_not_ready(
-    postgres_url: str, caplog: pytest.LogCaptureFixture
+    postgres_url: str, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As behind a fail-over, where a host is still connected to what only copies by now."""
     import psycopg
 
-    journal, clock = PostgresJournal(postgres_url, outage_s=0.0), ManualClock(NOW)
+    journal = PostgresJournal(postgres_url, outage_s=0.0)
     run_id = "of-a-database-that-is-read-only"
     journal.delete(run_id)
     admin = psycopg.connect(postgres_url, autocommit=True)

@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -19,6 +19,7 @@ from attrs import field, frozen
 
 from detent.adapters.cli.runs.options import text_of
 from detent.adapters.hosts.stored import StoredHost
+from detent.adapters.system.connections import QUEUE, bounded, burst_of, connections_max
 from detent.adapters.system.installation import install_command
 from detent.adapters.system.program import program
 
@@ -34,6 +35,13 @@ LEAVE_S = 3.0
 """So long pages that are open, and follow runs, are waited for at the end."""
 LEFT_S = 2
 """So long it takes at most until those that have not ended by then are gone."""
+SPARE = 8
+"""Of so many connections one is for probes: the others are answered to all who ask."""
+FULL = {
+    "why": "full",
+    "text": "this process answers as many requests as it can: try again later",
+    "faults": list[str](),
+}
 
 
 @frozen
@@ -184,14 +192,20 @@ class Pages:
     def __init__(self, host: StoredHost, listener: socket.socket, options: PageOptions) -> None:
         with _needing_web():
             import uvicorn
+            from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-            from detent.adapters.web.app import web_app
+            from detent.adapters.web.app import ALIVE, HEALTH, web_app
+            from detent.adapters.web.rendering import json_response
 
         class Server(uvicorn.Server):
             @contextmanager
             def capture_signals(self) -> Generator[None]:
                 """They are the host's."""
                 yield
+
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                listener.listen(QUEUE)
 
         logging.getLogger("uvicorn.error").addFilter(hint_at_https)
         self.people, self._listener = options.people, listener
@@ -203,10 +217,15 @@ class Pages:
             allowed_hosts=options.allowed_hosts or None,
             https_only=options.https_only,
         )
-        self._answers = _Answers(app)
+        most = connections_max()
+        full = json_response({"error": FULL}, 503, {"retry-after": "5", "connection": "close"})
+        self._answers = _Answers(app, full, most - most // SPARE, {ALIVE, HEALTH})
         self._server = Server(
             uvicorn.Config(
                 self._answers,
+                http=bounded(AutoHTTPProtocol, most),
+                ws="none",
+                backlog=burst_of(most),
                 lifespan="off",
                 log_config=None,
                 access_log=False,
@@ -254,15 +273,21 @@ class _Answers:
 
     RULE: a page that somebody has open is no error. A server that cancels its answer says so in the
     log, at ERROR and with all of a stack; so each is ended here before the server would do it.
+
+    RULE: those who watch go on for as long as their runs. Where they are `most`, who comes is told
+    by `full`, and only the paths of `probes`, which take a moment, are answered.
     """
 
-    def __init__(self, app: Any) -> None:
-        self._app = app
+    def __init__(self, app: Any, full: Any, most: int, probes: Collection[str]) -> None:
+        self._app, self._full, self._most, self._probes = app, full, most, probes
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_ended = False
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
+        if len(self._tasks) >= self._most and scope["path"] not in self._probes:
+            await self._full(scope, receive, send)
+            return
         task, has_begun = asyncio.current_task(), False
         assert task is not None  # noqa: S101 - a coroutine that awaits is in one
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import islice
+from time import monotonic
+from typing import TypeVar
 
 from attrs import define
 
@@ -16,12 +18,15 @@ from detent.ports.clock import Clock
 from detent.ports.journal import JournalDamagedError, RunNotFoundError
 from detent.ports.listing import StoredRun
 
+T = TypeVar("T")
+
 FIRST_PAUSE_S, PAUSE_MAX_S = 1.0, 300.0
 """How long a run that could not go on is left alone: at first, and at most."""
 TELL_S = 3.0
 """How long an engine may take to hear of a run; it is told again by the next look."""
-PART = 20
-"""How many of the runs that wait one look reads at most: each is made again of its entries."""
+PART, PART_S = 20, 0.1
+"""How many of the runs that wait one look reads at least, and for how many seconds it reads more:
+each is made again of its entries, a short one within half a thousandth of a second."""
 AGAIN_S = 60.0
 """After how long those that could not be read are tried again."""
 NOTED_S = 180.0
@@ -36,11 +41,16 @@ MOST = 10_000
 
 @define
 class _Fault:
-    """Why a run could not go on here, how often, since when, and until when it is left alone."""
+    """Why a run could not go on here, how often, since when, and until when it is left alone.
+
+    `is_past` once it has got on since: how often counts on, until it has been left in peace.
+    """
 
     text: str
+    is_past: bool = False
     times: int = 0
     until: float = 0.0
+    pause_s: float = 0.0
     at: float = 0.0
 
 
@@ -54,8 +64,9 @@ class Faults:
     def add(self, run_id: str, text: str) -> float:
         """A run could not go on; when it is to be tried again, in seconds since 1970."""
         fault = self._faults.setdefault(run_id, _Fault(text))
-        pause_s = min(FIRST_PAUSE_S * 2**fault.times, PAUSE_MAX_S)
-        fault.text, fault.times, fault.until = text, fault.times + 1, self._clock.now() + pause_s
+        fault.pause_s = pause_s = min(FIRST_PAUSE_S * 2**fault.times, PAUSE_MAX_S)
+        fault.text, fault.is_past, fault.times = text, False, fault.times + 1
+        fault.until = self._clock.now() + pause_s
         LOGGER.warning(
             "run %s could not go on, for the %d. time; it is tried again in %.0f s: %s",
             *(run_id, fault.times, pause_s, text),
@@ -70,7 +81,7 @@ class Faults:
         that has been deleted, and whose id another one has by now.
         """
         fault = self._faults.setdefault(run_id, _Fault(text))
-        fault.text, fault.at = text, self._clock.now()
+        fault.text, fault.is_past, fault.at = text, False, self._clock.now()
 
     def succeed(self, run_id: str) -> None:
         """What was to be tried again here has succeeded. What is noted stays."""
@@ -81,10 +92,25 @@ class Faults:
         """A run has gone on, or is somebody else's."""
         self._faults.pop(run_id, None)
 
+    def get_on(self, run_id: str) -> None:
+        """Something was recorded of a run: nothing keeps it now. It may go on for hours.
+
+        RULE: it is not dropped yet. One that gets on by a step, and fails at the next, each time,
+        is tried ever more rarely all the same.
+        """
+        if (fault := self._faults.get(run_id)) is not None:
+            fault.is_past = True
+
     def resting(self) -> AbstractSet[str]:
-        """The runs that are left alone now."""
-        now = self._clock.now()
-        return {run_id for run_id, fault in self._faults.copy().items() if fault.until > now}
+        """The runs that are left alone now.
+
+        RULE: none for longer than its pause, here as wherever something has its time: where the
+        clock is set back, one that ends later than that from now on is over.
+        """
+        now, known = self._clock.now(), self._faults.copy()
+        return {
+            run_id for run_id, fault in known.items() if now < fault.until <= now + fault.pause_s
+        }
 
     def texts(self) -> dict[str, str]:
         """By run, the name of an error."""
@@ -92,7 +118,8 @@ class Faults:
         for run_id, fault in known.items():
             if not fault.times and abs(now - fault.at) > NOTED_S:
                 self.drop(run_id)
-        return {run_id: fault.text for run_id, fault in self._faults.copy().items()}
+        known = self._faults.copy()
+        return {run_id: fault.text for run_id, fault in known.items() if not fault.is_past}
 
 
 class Strangers:
@@ -110,7 +137,8 @@ class Strangers:
     @property
     def are_here(self) -> bool:
         """Whether there were any lately."""
-        return self._clock.now() < self._until
+        now = self._clock.now()
+        return now < self._until <= now + STRANGE_S
 
     def note(self, run_id: str) -> None:
         """One was called for. The log says so once while they come."""
@@ -221,14 +249,20 @@ class Sweep:
             return
         self._left = self._waiting() if self._left is None else self._left
         try:
-            part = list(islice(self._left, PART))
+            self._is_done = self._work_off(self._left, self._try)
         except BaseException:
             self._left = None  # from the front, next time
             raise
-        for run in part:
-            self._try(run)
-        self._is_done = len(part) < PART
         self._next_at = now + AGAIN_S
+
+    def _work_off(self, left: Iterator[T], work: Callable[[T], object]) -> bool:
+        """Do the next part; whether that was the last one."""
+        end = monotonic() + PART_S
+        for count, one in enumerate(left, 1):
+            work(one)
+            if count >= PART and monotonic() >= end:
+                return False
+        return True
 
     def _look_again(self, now: float) -> None:
         """Try the next part of what could not be read.
@@ -238,15 +272,15 @@ class Sweep:
         if self._again is None:
             self._again, self._next_at = iter(self._unreadable.ids()), now + AGAIN_S
             self._look_at_faults()
-        part = list(islice(self._again, PART))
-        if len(part) < PART:
+        if self._work_off(self._again, self._try_again):
             self._again = None
-        for run_id in part:
-            run = self._listed(run_id)
-            if run is None or run.status != "waiting":
-                self._unreadable.drop(run_id)
-            else:
-                self._try(run)
+
+    def _try_again(self, run_id: str) -> None:
+        run = self._listed(run_id)
+        if run is None or run.status != "waiting":
+            self._unreadable.drop(run_id)
+        else:
+            self._try(run)
 
     def _look_at_faults(self) -> None:
         for run_id in self._faults.texts():

@@ -20,6 +20,7 @@ from detent.adapters.drivers.run_handle import RunHandle
 from detent.adapters.drivers.shared_run import NEWS, Halt
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.faults import Faults
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.logs import log_failed, log_left
 from detent.core.run.effects import Effect, WaitUntil
@@ -129,17 +130,26 @@ class Legs:
 async def drive(
     legs: Legs,
     channels: Channels,
+    faults: Faults,
     run_id: str,
     inbox: AsyncInbox,
+    *,
     handle: AnyHandle | None = None,
 ) -> int:
     """Drive a run as far as it goes, and say how many entries it has then.
 
-    Without a `handle`, it is taken up from the journal: raises as `Agent.resume_async`.
+    What has kept it before is among the `faults` no more once something is recorded. Without a
+    `handle`, it is taken up from the journal: raises as `Agent.resume_async`.
     """
     with channels.open(run_id) as channel:
         if handle is None:
-            handle = await legs.resume(run_id, told_by(channels, run_id))
+            pieces, happened = told_by(channels, run_id)
+
+            def recorded(event: Event) -> None:
+                faults.get_on(run_id)
+                happened(event)
+
+            handle = await legs.resume(run_id, (pieces, recorded))
         recorder = handle.recorder
         if recorder is not None:
             channel.length = max(channel.length, recorder.length)

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from threading import Lock
+from time import monotonic
 
 from attrs import evolve
 
@@ -69,7 +70,7 @@ class Looks:
 
     def _seen(self) -> None:
         if self._is_writable:
-            self._looked_at, self._failures, self._failure = self._clock.now(), 0, ""
+            self._looked_at, self._failures, self._failure = monotonic(), 0, ""
 
     def _failed(self, what: str) -> None:
         self._failures, self._failure = self._failures + 1, what
@@ -127,9 +128,10 @@ class Looks:
     def trouble(self) -> str:
         """Why nobody knows how the store is by now, in a sentence; "" where one has succeeded.
 
-        RULE: one place says when that is long enough to matter, for whoever sends requests here.
+        RULE: one place says when that is long enough to matter, for whoever sends requests here. It
+        goes by a clock that nobody sets: by one that was set back, no store would have been away.
         """
-        age_s, late_s = self._clock.now() - self._looked_at, STALE_LOOKS * max(self._look_s, 1.0)
+        age_s, late_s = monotonic() - self._looked_at, STALE_LOOKS * max(self._look_s, 1.0)
         is_failing = self._failures >= STALE_LOOKS and age_s >= late_s
         if not is_failing and age_s < max(late_s, SILENT_S):
             return ""

@@ -18,6 +18,7 @@ from detent import (
     ToolCall,
     tool,
 )
+from detent.adapters.hosts import looks
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.effects.changed import ChangedRuns
 from detent.adapters.hosts.effects.driving import EffectsDriving, EveryRun
@@ -109,11 +110,12 @@ def test_a_run_that_only_another_release_can_follow_is_not_asked_anew() -> None:
     asyncio.run(main())
 
 
-def test_that_an_engine_is_away_is_no_fault_of_a_run() -> None:
+def test_that_an_engine_is_away_is_no_fault_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host says that of the engine; the runs are told later, and the looks are not late."""
 
     async def main() -> None:
         told, clock, is_away = Told(), ManualClock(1_000.0), [False]
+        monkeypatch.setattr(looks, "monotonic", clock.now)
         driving = await driving_of(MemoryJournal(), told, clock, lambda: is_away[0])
         await driving.look()
         told.fault = JournalUnavailableError("Temporal cannot be told")
@@ -147,6 +149,22 @@ def test_a_run_that_is_told_again_has_no_fault_any_more() -> None:
             clock.advance(60.0)
             await driving.look()
         assert driving.texts() == {}
+
+    asyncio.run(main())
+
+
+def test_a_clock_that_is_set_back_has_no_run_stand_still_for_longer() -> None:
+    """The engine is told of it again, as if its pause were over."""
+
+    async def main() -> None:
+        told, clock = Told(), ManualClock(10_000.0)
+        driving = await driving_of(MemoryJournal(), told, clock, lambda: False)
+        for times in (0, 1, 1):
+            await driving.look()
+            assert told.said.count("look r") == times
+        clock.advance(-600.0)
+        await driving.look()
+        assert told.said.count("look r") == 2
 
     asyncio.run(main())
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from detent.adapters.hosts import looks
 from detent.adapters.hosts.engines import reach
 from detent.adapters.hosts.engines.host import EngineHost
 from detent.adapters.hosts.engines.reach import Reach
@@ -30,10 +31,15 @@ async def ready(host: DBOSHost) -> None:
 
 
 @pytest.mark.parametrize("works", [True, False])
-def test_a_host_is_not_ready_while_its_store_is_away(works: bool, tmp_path: Path) -> None:  # noqa: FBT001 - the case
+def test_a_host_is_not_ready_while_its_store_is_away(
+    works: bool,  # noqa: FBT001 - the case
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Whether it drives runs itself, or only begins them and takes decisions."""
     need_sqlite_for_dbos()
     server, clock = postgres_server(), ManualClock(1_000_000.0)
+    monkeypatch.setattr(looks, "monotonic", clock.now)
     url = f"sqlite:///{tmp_path / 'queue.db'}"
 
     async def play() -> None:

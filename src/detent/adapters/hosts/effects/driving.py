@@ -316,7 +316,8 @@ class EffectsDriving:
                 told = _Told(run.length)
             if self.is_halted or self._is_away():
                 return
-            if seen.get(run.run_id) == run.length and told.next_at <= now:
+            is_late = not now < told.next_at <= now + told.pause_s
+            if seen.get(run.run_id) == run.length and is_late:
                 pause_s = min(2 * told.pause_s, LAST_PAUSE_S)
                 self._told[run.run_id] = _Told(run.length, now + told.pause_s, pause_s)
                 await self._told_again(run)

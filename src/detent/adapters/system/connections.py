@@ -1,0 +1,122 @@
+"""Connections: how many a server holds, and for how long one that asks for nothing.
+
+RULE: whoever opens connections takes descriptors from the stores, models and tools of this process.
+One whose descriptors are all taken drives no run any more, and asyncio, which cannot accept then,
+tries again and again and says so each time. So a server holds half of them at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import suppress
+from typing import Any, cast
+
+DESCRIPTORS = 65_536
+"""So many descriptors are asked for: more would help nobody here."""
+MOST = 4096
+"""So many connections are held at most: each is some memory, and answered by one process."""
+HEAD_S = 5.0
+"""How long the head of a request may take to come, from the connection's first moment on."""
+BURST = 64
+"""So many that have come are accepted in one go: they are counted only afterwards."""
+QUEUE = 2048
+"""So many that come at once wait in the system until they are accepted."""
+
+
+def connections_max() -> int:
+    """How many connections may be held, once this process may have as many descriptors as it can.
+
+    Mostly it is begun with 1,024, for the sake of programs that call `select`, and may have more.
+    """
+    return min(MOST, _descriptors() // 2)
+
+
+def _descriptors() -> int:
+    """How many descriptors this process may have, once it has asked for more."""
+    if sys.platform == "win32":  # which knows no such limit
+        return DESCRIPTORS
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if soft == resource.RLIM_INFINITY or soft >= most:
+        return DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+    with suppress(ValueError, OSError):  # a system may allow less than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        return most
+    return soft
+
+
+def burst_of(most: int) -> int:
+    """How many are accepted in one go where so many are held.
+
+    RULE: asyncio accepts as many as its server's backlog says, before any of them is counted, and
+    each takes a few turns of the loop until it is closed again. It is the system's queue that is to
+    be long, which takes no descriptors: say `listen(QUEUE)` once the server has begun.
+    """
+    return max(1, min(BURST, most // 8))
+
+
+class BoundedConnection(asyncio.Protocol):
+    """A connection of a server that holds `most` at once. It goes before a protocol of uvicorn.
+
+    RULE: the one that has been quiet for longest makes place for the next, and not the next itself:
+    else whoever opens them and says nothing would shut out the probe that asks how this process is.
+    Where each of them is being answered, the next one is closed.
+    """
+
+    most: int = MOST
+    held: dict[BoundedConnection, None]
+    _line: asyncio.Transport
+    _end: asyncio.TimerHandle | None = None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no request has come that is still to be answered."""
+        cycle = cast(Any, self).cycle  # of uvicorn: a request whose head has come, and its answer
+        return cycle is None or bool(cycle.response_complete)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Hold it, and close one if there are too many."""
+        super().connection_made(transport)
+        self._line = cast(asyncio.Transport, transport)
+        self._wait()
+        self.held[self] = None
+        if len(self.held) > self.most:
+            next(one for one in self.held if one.is_quiet).close()  # at last, this one
+
+    def data_received(self, data: bytes) -> None:
+        """Wait no longer where the head of a request has come."""
+        if self._end is None and self.is_quiet:
+            self._wait()
+        super().data_received(data)
+        if not self.is_quiet:
+            self._wait_no_more()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Hold it no more."""
+        self.held.pop(self, None)
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def close(self) -> None:
+        """Close it, without a word: nothing was asked."""
+        self.held.pop(self, None)
+        self._line.abort()
+
+    def _wait(self) -> None:
+        self._end = asyncio.get_running_loop().call_later(HEAD_S, self.close)
+
+    def _wait_no_more(self) -> None:
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
+
+
+def bounded(protocol: type[asyncio.Protocol], most: int) -> type[asyncio.Protocol]:
+    """A protocol of uvicorn of which `most` connections are held at once."""
+    own = {"most": most, "held": {}}
+    return cast(
+        type[asyncio.Protocol], type("Connection", (BoundedConnection, protocol), dict(own))
+    )
