@@ -12,7 +12,7 @@ from detent.adapters.drivers.history import Runs
 from detent.adapters.hosts.effects.identity import ID_MAX, workflow_id
 from detent.hosts import HostRefusal, LocalHost
 from detent.journals import RunNotFoundError
-from detent.ports.names import NAME_MAX, name_fault
+from detent.ports.names import NAME_MAX, name_fault, new_name_fault
 from detent.testing import host_agents
 
 LOCK = chr(0x1F512)
@@ -37,6 +37,16 @@ def test_what_is_no_name_is_told_the_limit(name: object, got: str) -> None:
     assert fault is not None
     assert fault.startswith("run_id is a text of 1 to 255 characters that every store can keep, ")
     assert got.replace("\\\\", "\\") in fault
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_nothing_new_is_called_by_dots_alone(name: str) -> None:
+    """No link leads there. What is called so is read all the same."""
+    fault = new_name_fault("run_id", name)
+    assert fault is not None
+    assert fault.startswith(f"run_id stands in links, out of which clients take {name!r}: add a ")
+    assert name_fault("run_id", name) is None
+    assert new_name_fault("run_id", f"{name}a") is new_name_fault("run_id", "...") is None
 
 
 @pytest.mark.parametrize(("name", "got"), WRONG)

@@ -15,17 +15,22 @@ PostgreSQL; a file's name has 255.
 _BREAKING = frozenset({"Cc", "Zl", "Zp"})
 """The categories of control characters, and of what else breaks a line. What hides or turns letters
 round stays: some languages cannot be written without, and whatever prints a name escapes it."""
+_LEFT_OUT = frozenset({".", ".."})
+"""What clients take out of the path of a URL, however it is written there (RFC 3986, 5.2.4)."""
 
 
 def new_name_fault(what: str, name: object) -> str | None:
-    """Why nothing new may be called that: beside what `name_fault` says, what breaks a line.
+    """Why nothing new may be called that, in a sentence; None if it may. See also `name_fault`.
 
-    RULE: names stand in logs, at terminals and in commands. What is stored is read by any name.
+    RULE: names stand in logs, at terminals, in commands and in links. What is stored is read by any
+    name.
     """
     if (fault := name_fault(what, name)) is not None:
         return fault
     if any(category(char) in _BREAKING for char in str(name)):
         return f"{what} is a text without control characters, got {name!r:.80}"
+    if name in _LEFT_OUT:
+        return f"{what} stands in links, out of which clients take {name!r}: add a letter or digit"
     return None
 
 

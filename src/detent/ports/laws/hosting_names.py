@@ -22,6 +22,13 @@ async def a_name_is_any_text_up_to_its_length(host: Host) -> None:
     await host.result(longest[1:])
     behind = accepted(await host.send(longest[1:], ChatMessage.from_user("two"))).run_id
     must((await host.result(behind)).text == "two (2)", "behind a long name it goes on")
+    for dots in (".", ".."):
+        for refused in (
+            await host.start("echo", "hi", run_id=dots),
+            await host.start("echo", "hi", thread_id=dots),
+        ):
+            must(why_of(refused) == "invalid", f"no link leads to {dots!r}")
+        must(await is_missing(host, dots), f"there is no run {dots!r}")
     for wrong in ("", longest + "a", "a" * 10_000, "half \ud800", "a\0b", "a\nb", "\x7f"):
         refused = await host.start("echo", "hi", run_id=wrong)
         must(why_of(refused) == "invalid", f"no run is called {wrong!r:.40}")
