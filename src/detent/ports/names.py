@@ -20,7 +20,7 @@ _LEFT_OUT = frozenset({".", ".."})
 
 
 def new_name_fault(what: str, name: object) -> str | None:
-    """Why nothing new may be called that, in a sentence; None if it may. It asks `name_fault` too.
+    """Why nothing new may be called that, in a sentence; None if it may. See also `name_fault`.
 
     RULE: names stand in logs, at terminals, in commands and in links. What is stored is read by any
     name.
