@@ -48,11 +48,6 @@ def _data_of(body: Body) -> Mapping[str, Any]:
     return data
 
 
-def _size_of(body: Body) -> str:
-    """What is printed of it: what in it is secret, only the tools of its run know."""
-    return f"<{len(body)} characters>" if isinstance(body, str) else f"<{len(body)} names>"
-
-
 AT_ONCE = 256
 """So many entries are read together: more are no quicker."""
 
@@ -100,7 +95,7 @@ class Entry(_Kept):
     at: float
     kind: str
     status: str
-    body: Body = field(alias="data", eq=_data_of, repr=_size_of)
+    body: Body = field(alias="data", eq=_data_of, repr=lambda body: f"<size {len(body)}>")
     listing: Listing | None = field(default=None, eq=False)
     claim: Claim | None = field(default=None, eq=False)
 
@@ -114,7 +109,7 @@ class Checkpoint(_Kept):
     """
 
     position: int
-    body: Body = field(alias="data", eq=_data_of, repr=_size_of)
+    body: Body = field(alias="data", eq=_data_of, repr=lambda body: f"<size {len(body)}>")
 
 
 class JournalError(DetentError):

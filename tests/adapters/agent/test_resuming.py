@@ -610,7 +610,7 @@ def test_secrets_of_the_generator_stay_out_of_the_journal() -> None:
     agent.chat_generator.api_key = "sk-secret"  # type: ignore[union-attr]  # as some have
     agent.run("pay", run_id="r")
 
-    assert "sk-secret" not in repr(entries_of(journal))
+    assert "sk-secret" not in repr([entry.text for entry in entries_of(journal)])
 
 
 def test_a_run_that_is_not_there_is_an_error() -> None:

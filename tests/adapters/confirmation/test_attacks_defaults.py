@@ -5,7 +5,7 @@ Each test is called by the promise that it attacks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -276,7 +276,9 @@ def left_to_right(declared: Any) -> Any:
 def test_a_union_that_makes_a_text_something_else_makes_no_tool(base: Any, declared: Any) -> None:
     """People would be shown "1_000", which they may take for a text, and 1000 would run."""
     inner = create_model("Inner", __base__=base, amount=(declared, ...))
-    for kind in (RootModel[declared], inner, create_model("Outer", inner=(list[inner], ...))):  # type: ignore[valid-type]
+    root: Any = RootModel
+    outer = create_model("Outer", inner=(Sequence[inner], ...))  # type: ignore[valid-type]  # made here
+    for kind in (root[declared], inner, outer):
         with pytest.raises(ToolDefinitionError, match=r"left_to_right.*leave the union_mode out"):
             shown_and_run(kind, {})
 

@@ -43,7 +43,8 @@ def without_cards(text: str) -> str:
 
 def kept_in(journal: MemoryJournal, run_id: str = "r") -> str:
     """Everything that a store has of a run."""
-    return repr([*journal.read(run_id), *journal.checkpoints(run_id), *journal.runs()])
+    kept = [*journal.read(run_id), *journal.checkpoints(run_id)]
+    return repr([*kept, *(one.text for one in kept), *journal.runs()])
 
 
 def test_the_store_keeps_all_laws() -> None:
