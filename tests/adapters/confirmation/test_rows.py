@@ -15,8 +15,8 @@ from rich.cells import cell_len
 
 from detent import RichConsoleUI, SimpleConsoleUI
 from detent.adapters.confirmation.console import NARROWEST
-from detent.adapters.confirmation.rows import BAR, FOLD, SPACE, exact_text
-from detent.adapters.system.terminal import columns, escape_control
+from detent.adapters.confirmation.rows import BAR, FOLD, SPACE
+from detent.adapters.system.terminal import columns, escape_control, exact_text
 from detent.approvals import PendingCall
 
 UIS = pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])

@@ -34,6 +34,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, StringConstraints
 
+from detent.adapters.tools.decorator import tool
 from detent.adapters.tools.documents import Document
 from detent.adapters.tools.type_schemas import (
     SchemaWriter,
@@ -571,3 +572,36 @@ def test_choices_that_json_has_no_value_for_are_named() -> None:
 
     with pytest.raises(TypeError, match="not every choice of Sent is a JSON value"):
         SchemaWriter(described).schema(Sent)
+
+
+class Item(pydantic.BaseModel):
+    """One of a list."""
+
+    n: int
+
+
+class Box(pydantic.BaseModel, Generic[T]):
+    """A model of any type."""
+
+    held: list[T]
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (pydantic.RootModel[list[Item]], [{"n": 1}]),
+        (Box[Item], {"held": [{"n": 1}]}),
+        (list[Box[Item] | pydantic.RootModel[Item]], [{"n": 1}, {"held": []}]),
+    ],
+)
+def test_a_model_of_a_type_makes_a_tool(hint: Any, value: Any) -> None:
+    """Its name has brackets, which no reference may have."""
+
+    def keep(it: Any) -> str:
+        return repr(it)
+
+    keep.__annotations__ = {"it": hint, "return": str}
+    made = tool(keep)
+    assert not made.fits({"it": 1})
+    assert made.fits({"it": value})
+    assert convert(value, hint, "it")

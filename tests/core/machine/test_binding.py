@@ -201,14 +201,14 @@ def test_many_long_calls_are_read_once_each_not_at_each_event() -> None:
 def test_what_is_known_of_a_call_is_forgotten_with_it() -> None:
     """Nothing is kept for a call or a tool that nobody has any more."""
     gc.collect()
-    before = len(binding._DIGESTS)
+    before = len(binding.arguments_digest)
     call = ToolCall("pay", FIVE)
     binding.arguments_digest(call, PAY)
-    assert len(binding._DIGESTS) == before + 1
+    assert len(binding.arguments_digest) == before + 1
     del call
     gc.collect()
 
-    assert len(binding._DIGESTS) <= before
+    assert len(binding.arguments_digest) <= before
 
 
 @pytest.mark.parametrize("is_revoked", [True, False])

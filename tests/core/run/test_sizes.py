@@ -11,12 +11,12 @@ from detent import ChatMessage, ChatRole, ToolCall
 from detent.core.run.effects import RunTool
 from detent.core.run.events import HappenedInside, ModelFailed, ModelReplied
 from detent.core.run.refs import CallRef
-from detent.core.run.sizes import MANY, are_large, hides_much, is_large
+from detent.core.run.sizes import EACH, MANY, are_large, hides_much, is_large
 from detent.core.state.state import State
 from detent.core.tools.tool import Tool
 from detent.models import ChatReply, ModelFailure
 
-FEW, SOME = MANY // 5, MANY // 2 + 1
+FEW, SOME, INNER = MANY // 5, MANY // 2 + 1, MANY // EACH // 4
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,11 @@ FEW, SOME = MANY // 5, MANY // 2 + 1
         ([{"numbers": [*range(MANY)]}], True),
         ([{"numbers": [*range(SOME)]}, {"numbers": [*range(SOME)]}], True),
         ([{"rows": [[] for _ in range(MANY)]}], True),
-        ([{"rows": [{"a": (1, 2)} for _ in range(FEW)]}], False),
-        ([{"rows": [{"a": MappingProxyType({"b": 1})} for _ in range(SOME)]}], True),
-        ([{"rows": [[[1, [2]]] for _ in range(SOME // 2)]}], True),
+        ([{"rows": [{"a": (1, 2)} for _ in range(INNER)]}], False),
+        ([{"rows": [{"a": MappingProxyType({"b": 1})} for _ in range(2 * INNER)]}], True),
+        ([{"rows": [[[1, [2]]] for _ in range(2 * INNER)]}], True),
+        ([{"rows": [{} for _ in range(INNER)]}] * 2, False),
+        ([{"rows": [{} for _ in range(INNER)]}] * 4, True),
     ],
 )
 def test_calls_are_large_by_their_parts_and_texts(

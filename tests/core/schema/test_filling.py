@@ -452,3 +452,20 @@ def test_options_that_are_tried_too_often_are_refused(monkeypatch: pytest.Monkey
 
     assert Filling(forms(6)).filled({"x": tree(3)}).is_too_much
     assert not Filling(AMOUNT).filled({"x": tree(7)}).is_too_much
+
+
+def test_what_is_filled_in_is_counted_over_all_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each round begins anew: in ten of them it would take ten times as long."""
+    monkeypatch.setattr(filling, "EACH_MAX", 0)
+    for most, is_too_much in ((80, True), (200, False)):
+        monkeypatch.setattr(filling, "FILLS_MAX", most)
+        assert Filling(forms(2)).filled({"x": tree(2)}).is_too_much is is_too_much
+
+
+def test_a_part_of_many_names_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each name is looked at whenever the part is filled in."""
+    monkeypatch.setattr(filling, "EACH_MAX", 2)
+    for many, is_too_much in ((10, False), (1_000, True)):
+        monkeypatch.setattr(filling, "FILLS_MAX", 40)
+        value = {"x": {**tree(1), **dict.fromkeys(map(str, range(many)), 1)}}
+        assert Filling(forms(2)).filled(value).is_too_much is is_too_much

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import InitVar
+from dataclasses import dataclass as stdlib_dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -17,8 +19,9 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 
-from detent.core.schema.conversion import ConversionError, convert
-from detent.core.schema.model_names import unread
+from detent import tool
+from detent.core.schema.conversion import ConversionError, convert, plain_as_read
+from detent.core.schema.model_names import no_float, unread
 
 
 class Leaf(BaseModel):
@@ -124,3 +127,97 @@ def test_the_name_of_a_field_that_is_called_otherwise_is_told() -> None:
 def test_the_next_type_of_a_union_takes_what_a_model_would_drop() -> None:
     """As it takes what a dataclass has no field for."""
     assert convert({"b": 1}, Leaf | dict[str, int], "x") == {"b": 1}
+
+
+@stdlib_dataclass
+class Cell:
+    """A record inside a model."""
+
+    share: float
+
+
+class Sheet(BaseModel):
+    """Floats in all places."""
+
+    share: float = 0
+    shares: list[float] = []
+    by_name: dict[str, float] = {}
+    cell: Cell | None = None
+    exact: int | float = 0
+    euros: Annotated[float, AfterValidator(lambda cents: cents / 100)] = 0
+
+
+ODD = 2**53 + 1
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({"share": ODD}, "share"),
+        ({"share": 10**22 + 1}, "share"),
+        ({"shares": [1, ODD]}, "shares[1]"),
+        ({"by_name": {"a": ODD}}, "by_name.a"),
+        ({"cell": {"share": ODD}}, "cell.share"),
+    ],
+)
+def test_a_float_of_a_model_is_the_number_that_was_written(value: Any, place: str) -> None:
+    """As anywhere else: people have been shown that one."""
+    with pytest.raises(
+        ConversionError, match=re.escape(f"'x.{place}' cannot be used: no float is")
+    ):
+        convert(value, Sheet, "x")
+
+
+@pytest.mark.parametrize(
+    "value", [{"share": 10**22}, {"exact": ODD}, {"euros": 150}, {"share": 1, "shares": [0.1, 2]}]
+)
+def test_a_number_that_is_a_float_is_read(value: Any) -> None:
+    """Nor is one another that code of the class has made of it."""
+    assert convert(value, Sheet, "x") == Sheet.model_validate(value)
+
+
+def test_the_nearest_of_what_is_too_large_is_infinite() -> None:
+    """It is never compared with a float that cannot be made."""
+    assert "the nearest is inf" in no_float(HUGE, float("inf"))
+    assert not no_float(HUGE, 1.5)
+    assert not no_float(ODD, ODD)
+
+
+class Price(BaseModel):
+    """A field with another name."""
+
+    amount: int = Field(5, alias="amountEUR")
+
+
+class Offer(BaseModel):
+    """Prices in all places."""
+
+    price: Price = Price()
+    more: list[Price] = []
+    named: dict[str, Price] = Field({}, validation_alias="byName")
+
+
+class Offers(RootModel[list[Offer]]):
+    """A list by itself."""
+
+
+def test_a_default_has_the_names_by_which_it_is_read() -> None:
+    """Who changes a part of what is shown sends the rest as it was shown."""
+    six = Price(amountEUR=6)
+    offer = Offer(price=six, more=[six], byName={"amount": six})
+    shown: dict[str, Any] = {"price": {"amountEUR": 6}, "more": [{"amountEUR": 6}]}
+    shown["byName"] = {"amount": {"amountEUR": 6}}
+
+    assert plain_as_read(offer) == shown
+    assert plain_as_read(Offers([offer])) == [shown]
+    assert convert(shown, Offer, "x") == offer
+    assert plain_as_read({"amount"}) == ["amount"]
+
+    def pay(offer: Offer = offer) -> str:
+        """Pay."""
+        return ""
+
+    made = tool(pay)
+    assert made.parameters["properties"]["offer"]["default"] == shown
+    assert made.defaults["offer"] == shown

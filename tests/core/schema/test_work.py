@@ -131,6 +131,30 @@ def test_what_pydantic_would_try_too_often_is_refused(kind: Any) -> None:
         convert(many, kind, "x")
 
 
+def test_what_holds_all_else_for_long_is_refused() -> None:
+    """Pydantic reads a model in one go: nothing else happens meanwhile, in no other thread either.
+
+    However little it is for each part, and however few parts each of many models has.
+    """
+    long: list[dict[str, Any]] = [{} for _ in range(WORK_MAX // 3)]
+    with pytest.raises(ConversionError, match="or in long lists"):
+        convert({"parts": long}, Quote, "x")
+    with pytest.raises(ConversionError, match="the schema is at fault"):
+        convert([chain(14)] * 20, list[Quote], "x")
+    assert len(convert(long[:20_000], list[Quote], "x")) == 20_000
+
+
+def test_what_is_too_much_is_not_counted_on() -> None:
+    """Each further type and each further part would be counted, to be refused as well."""
+    effort, work = Effort(), Work(Quote.model_json_schema())
+    with pytest.raises(ValueError, match="the schema is at fault"):
+        effort.add(work, chain(60))
+    pairs = effort.pairs
+    with pytest.raises(ValueError, match="the schema is at fault"):
+        effort.add(work, {})
+    assert effort.pairs == pairs
+
+
 def test_other_names_are_counted_too() -> None:
     """Which no schema says all of."""
     with pytest.raises(ConversionError, match="the schema is at fault"):
@@ -146,7 +170,7 @@ def test_what_says_which_it_is_is_read_at_any_depth() -> None:
 
 def test_many_parts_are_no_much_work() -> None:
     """A long list takes as long as it is."""
-    value: dict[str, Any] = {"parts": [{"parts": [{}]} for _ in range(5_000)]}
+    value: dict[str, Any] = {"parts": [{"parts": [{}]} for _ in range(2_500)]}
     work, known = Work(Quote.model_json_schema()), dict[Any, int]()
 
     assert work.has_choices

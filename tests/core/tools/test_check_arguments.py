@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import BaseModel
 from returns.result import Failure, Success
 
+from detent import SecretParameter
 from detent.adapters.tools.decorator import tool
 from detent.core.chat.messages import ToolCall
 from detent.core.state.state import State
@@ -62,3 +66,39 @@ def test_a_call_fits_or_there_is_a_fault_for_the_model() -> None:
     wrong = check_arguments(ToolCall("search", {"query": 1}), search)
     assert wrong == Failure(ToolFault("invalid_arguments", text))
     assert str(wrong.failure().cause) == "'query' must be a string, got 1"
+
+
+class Left(BaseModel):
+    """One of two that all fit, and say nothing of what is left out."""
+
+    parts: list[Left | Right]
+
+
+class Right(BaseModel):
+    """The other."""
+
+    parts: list[Left | Right]
+
+
+def test_a_call_that_takes_too_long_to_read_is_refused_before_it_runs() -> None:
+    """Nobody is asked about what cannot run."""
+
+    @tool
+    def keep(tree: Left, name: str) -> str:
+        """Keep it."""
+        return name
+
+    @tool
+    def log_in(tree: Left, password: Annotated[str, SecretParameter]) -> str:
+        """Keep it too."""
+        return password
+
+    tree: dict[str, object] = {"parts": []}
+    assert argument_faults(ToolCall("keep", {"tree": tree, "name": "a"}), keep) == []
+    for _ in range(40):
+        tree = {"parts": [tree]}
+    (fault,) = argument_faults(ToolCall("keep", {"tree": tree, "name": "a"}), keep)
+    assert fault.startswith("'tree' cannot be used: the schema is at fault: its unions stand in")
+    assert argument_faults(ToolCall("log_in", {"tree": tree, "password": "a"}), log_in)
+    assert list(keep.excesses) == ["tree"]
+    assert not search.excesses

@@ -15,7 +15,7 @@ from attrs import fields, frozen
 
 from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.durations import deadline
-from detent.adapters.confirmation.rows import barred, exact_text, terminal_encoding
+from detent.adapters.confirmation.rows import barred, terminal_encoding
 from detent.adapters.confirmation.typed_values import (
     faults_about,
     kinds_of,
@@ -23,7 +23,13 @@ from detent.adapters.confirmation.typed_values import (
     readers_of,
 )
 from detent.adapters.system.installation import install_command
-from detent.adapters.system.terminal import columns, drop_typed_keys, print_text, spelled
+from detent.adapters.system.terminal import (
+    columns,
+    drop_typed_keys,
+    exact_text,
+    print_text,
+    spelled,
+)
 from detent.core.run.approval import Scope
 from detent.core.tools.masking import MASK
 from detent.core.values.frozen import thaw

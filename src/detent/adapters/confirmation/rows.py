@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from shutil import get_terminal_size
@@ -16,21 +15,12 @@ RULE: they differ. What stands behind a ``#`` is a comment in the same line, and
 next one."""
 
 SPACE = "\\x20"
-"""A space that could not be seen otherwise. A text has none of it: see `exact_text`."""
+"""A space that could not be seen otherwise. A text that is exact has none of it."""
 
 
 def terminal_encoding() -> str | None:
     """What the terminal can carry; None if it does not say."""
     return getattr(sys.stdout, "encoding", None)
-
-
-def exact_text(text: str) -> str:
-    r"""`text` as a row can show it and nothing else that way: what is spelled out is no text.
-
-    >>> exact_text("C:\\x20 ")
-    'C:\\\\x20\\x20'
-    """
-    return re.sub(r" (?=\n|\Z)", r"\\x20", text.replace("\\", "\\\\"))
 
 
 def barred(

@@ -26,7 +26,7 @@ from detent.adapters.faces.following import (
 from detent.adapters.faces.replies import arguments_text, failure_text, unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
-from detent.adapters.web.shown import visible
+from detent.adapters.web.shown import JsonText, visible
 from detent.core.chat.messages import ChatMessage, ToolCall, ToolCallResult
 from detent.core.chat.replies import Usage
 from detent.core.errors import DetentError
@@ -159,7 +159,7 @@ def _part_text(part: object) -> str:
 def in_code(value: object) -> str:
     """JSON in a block of code of Markdown, out of which nothing leads."""
     text = json.dumps(value, ensure_ascii=False, default=repr).replace("`", "\\u0060")
-    return f"```json\n{visible(text)}\n```"
+    return f"```json\n{visible(JsonText(text))}\n```"
 
 
 def inbox_text(call: PendingCall, inbox_url: str) -> str:
@@ -233,7 +233,7 @@ class Answer:
                 yield {"content": gap + text}
             case ToolCall():
                 what = f"{followed.tool_name} {arguments_text(followed)}"
-                yield {"reasoning_content": visible(f"\n{what}\n")}
+                yield {"reasoning_content": visible(JsonText(f"\n{what}\n"))}
             case ToolCallResult():
                 yield {"reasoning_content": visible(f"\n-> {followed.text[:SHOWN_MAX]}\n")}
             case Left(hosted):

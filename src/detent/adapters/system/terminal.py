@@ -60,6 +60,18 @@ def escape_control(text: str, encoding: str | None = None) -> str:
     return text if encoding is None else spelled(text, encoding)
 
 
+def exact_text(text: str) -> str:
+    r"""`text` as people are shown it, and nothing else that way: what is spelled out is no text.
+
+    It is escaped after that, with one backslash for what cannot be seen. RULE: whoever shows people
+    what is from elsewhere shows it so, unless it is JSON, where this has been done.
+
+    >>> exact_text("C:\\x20 ")
+    'C:\\\\x20\\x20'
+    """
+    return re.sub(r" (?=\n|\Z)", r"\\x20", text.replace("\\", "\\\\"))
+
+
 def spelled(text: str, encoding: str | None) -> str:
     """`text` with what `encoding` cannot carry spelled out, so that to print it never raises."""
     known = encoding or "utf-8"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import abc
 from contextlib import suppress
 from functools import cache
@@ -13,7 +14,7 @@ from attrs import NOTHING
 
 from detent.core.schema.accepted_keywords import schema_faults, without
 from detent.core.schema.constraints import plain_bound, rules_of
-from detent.core.schema.conversion import plain
+from detent.core.schema.conversion import plain_as_read
 from detent.core.schema.record_fields import EMPTY, AliasError, class_of, fields_of, require_name
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
 
@@ -142,6 +143,7 @@ class SchemaWriter:
         return schema
 
     def _fresh(self, name: str) -> str:
+        name = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)  # it stands in references: `Box[int]`
         taken = {*self._named.values(), *(known.split(".")[0] for known in self.definitions)}
         return name if name not in taken else self._fresh(f"{name}_")
 
@@ -202,7 +204,7 @@ def documented(schema: Json, text: str, default: object = NOTHING) -> Json:
         schema["description"] = text
     if default is not NOTHING:
         with suppress(TypeError, ValueError):
-            schema["default"] = json.loads(json.dumps(default, default=plain))
+            schema["default"] = json.loads(json.dumps(default, default=plain_as_read))
     return schema
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from attrs import evolve
 
 from detent.adapters.stories.quotes import without_quotes
-from detent.adapters.system.terminal import escape_control
+from detent.adapters.system.terminal import escape_control, exact_text
 from detent.core.chat.messages import (
     ChatMessage,
     Content,
@@ -23,18 +23,31 @@ from detent.core.tools.secrets import SecretValues
 from detent.core.values.frozen import thaw
 
 
+class JsonText(str):
+    """JSON, or the first letters of some: a backslash in it stands for none of the value."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> JsonText:
+        """A part of it."""
+        return JsonText(super().__getitem__(key))
+
+
 def visible(value: Any) -> Any:
     r"""A text with all made visible that would hide, steer or turn round what stands beside it.
 
-    RULE: each text of a page passes here, then through the template's own escaping.
+    RULE: each text of a page passes here, then through the template's own escaping. No two look the
+    same: a backslash of a text is doubled, as JSON has done already.
     """
-    has_markup = hasattr(value, "__html__")
-    return escape_control(value) if isinstance(value, str) and not has_markup else value
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return escape_control(value if isinstance(value, JsonText) else exact_text(value))
 
 
-def as_json(value: object, *, is_wide: bool = False) -> str:
+def as_json(value: object, *, is_wide: bool = False) -> JsonText:
     """A value as JSON, in which "100" and 100 differ, on one line or on several."""
-    return json.dumps(thaw(value), ensure_ascii=False, indent=2 if is_wide else None, default=repr)
+    indent = 2 if is_wide else None
+    return JsonText(json.dumps(thaw(value), ensure_ascii=False, indent=indent, default=repr))
 
 
 def moment(at: float | None) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from typing import Any
-from weakref import ref
 
 from attrs import evolve, frozen
 
@@ -44,6 +43,7 @@ from detent.core.schema.json_values import identity
 from detent.core.state.stored import data_for_digest, shown_data
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import masked
+from detent.core.tools.once_per_call import OncePerCall
 from detent.core.tools.tool import Tool
 from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict, thaw
@@ -80,26 +80,8 @@ def digest_of(run: Run[Any], slot: Slot, binding: Binding, after: str = "", agai
     return binding.digest(slot.ref, slot.call.id, after, decisions, again)
 
 
-_DIGESTS: dict[tuple[int, int], tuple[ref[ToolCall], ref[Tool], str]] = {}
-
-
-def arguments_digest(call: ToolCall, tool: Tool) -> str:
-    """The digest of the arguments that the tool will get for a call.
-
-    It is made once while both live, as neither can change: what is owed is asked for at each event,
-    and each of many long calls would be read as often as there are calls.
-    """
-    key = id(call), id(tool)
-    entry = _DIGESTS.get(key)
-    if entry is None or entry[0]() is not call or entry[1]() is not tool:
-        digests = _DIGESTS  # as a process ends, names of modules are gone before all values are
-
-        def forget(_: object) -> None:
-            digests.pop(key, None)
-
-        entry = ref(call, forget), ref(tool, forget), hash_of(with_defaults(call, tool))
-        _DIGESTS[key] = entry
-    return entry[2]
+arguments_digest = OncePerCall(lambda call, tool: hash_of(with_defaults(call, tool)))
+"""The digest of the arguments that the tool will get for a call."""
 
 
 def inputs_in(

@@ -15,6 +15,10 @@ LARGE_KINDS: frozenset[type] = frozenset({ModelReplied, HappenedInside})
 MANY = 2_000
 """So many parts, or 64 times as many characters of text, are read in a millisecond or two."""
 
+EACH = 32
+"""So many parts an object or a list counts for: what tries the options of unions fills each in, and
+reads it, anew for each, which takes up to 3 ms."""
+
 
 def is_large(event: object) -> TypeGuard[ModelReplied | HappenedInside]:
     """Whether it is a reply of `MANY` parts, or more. It reads no more than those."""
@@ -43,6 +47,7 @@ def are_large(contents: Iterable[Content]) -> bool:
                         if kind is str:
                             left -= len(item) >> 6
                         elif kind not in ATOMS:
+                            left -= EACH
                             inner.append(parts_of(item))
                 level = inner
     return left < 0

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count
 from math import inf, isfinite
 from typing import Any, TypeAlias, cast
@@ -17,12 +17,13 @@ from attrs import Factory, define
 from detent.core.errors import DetentError
 from detent.core.schema.constraints import rules_of, unmet
 from detent.core.schema.json_values import JsonType, identity, is_a, short_json
-from detent.core.schema.model_names import unread
+from detent.core.schema.model_names import as_read, no_float, unread
+from detent.core.schema.model_work import work_of
 from detent.core.schema.record_fields import RecordField, class_of, field_names, fields_of
 from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import bare_type, type_name
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
-from detent.core.schema.work import Effort, Work
+from detent.core.schema.work import Effort
 from detent.core.values.frozen import thaw
 from detent.core.values.hashes import require_spread
 
@@ -236,24 +237,19 @@ def _thawed(value: object, reading: _Reading) -> object:
     return thaw(value)
 
 
-@lru_cache(256)
-def _work(kind: Any) -> Work:
-    """What pydantic has to do for a model; nothing that is counted, where no schema says it."""
-    try:
-        written = kind.model_json_schema()
-        return Work(written, "validation_alias" in repr(kind.__pydantic_core_schema__))
-    except Exception:  # noqa: BLE001 - code of users may stand in it
-        return Work({})
-
-
 def _model(kind: Any, value: object, reading: _Reading) -> object:
     plain_value = thaw(value)
-    if _work(kind).has_choices:
-        reading.effort.add(_work(kind), plain_value)
+    if work_of(kind).has_choices:
+        reading.effort.add(work_of(kind), plain_value)
     made = kind.model_validate(plain_value)
-    if faults := [*unread(value, made)]:
+    if faults := [*unread(plain_value, made)]:
         raise _PartsError(faults)
     return made
+
+
+def plain_as_read(value: Any) -> object:
+    """As `plain`, but of a model under the names by which it is read, whatever it is written by."""
+    return as_read(plain(value), value) if hasattr(type(value), "model_dump") else plain(value)
 
 
 def _scalar(kind: Any, value: Any, reading: _Reading) -> Any:
@@ -262,8 +258,8 @@ def _scalar(kind: Any, value: Any, reading: _Reading) -> Any:
     types = SCHEMAS[kind]["type"]
     _require(value, *cast("list[JsonType]", [types] if isinstance(types, str) else types))
     made = SCALARS[kind].read(value) if kind in SCALARS else kind(value)
-    if kind is float and made != value:  # people were shown the other one
-        raise ValueError(f"no float is {short_json(value)}; the nearest is {made!r}")
+    if reason := no_float(value, made):
+        raise ValueError(reason)
     return made
 
 

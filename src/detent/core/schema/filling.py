@@ -8,7 +8,7 @@ reads the value, nothing does, and the call must say it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from attrs import Factory, define, field, frozen
@@ -31,11 +31,14 @@ ROUNDS = 10
 FILLED_MAX = 100_000
 """How many characters, as JSON, may be filled in: defaults in defaults grow with each level."""
 
-FILLS_MAX = 4_000
-"""How often parts may be filled in in one round, to try options and at last: some 0.2 s."""
+FILLS_MAX = 2_000
+"""How often parts may be filled in in all rounds, to try options and at last: some 0.1 s."""
 
-EACH_MAX = 20
-"""How often each part may be, however many there are."""
+EACH_MAX = 50
+"""How often each part of what was written may be, however many there are."""
+
+NAMES = 16
+"""So many further entries of a part take as long as one part more."""
 
 TRIED_MAX = 20
 """How deep options may stand in options, where several of each fit: so deep goes the stack."""
@@ -96,8 +99,9 @@ class Filling:
         seen: Any = MISSING
         try:
             require_json(written)
+            effort = _Effort(max(FILLS_MAX, EACH_MAX * _weight_inside(written)))
             for _ in range(ROUNDS):
-                walk = _Walk(self)
+                walk = _Walk(self, effort)
                 before, seen = seen, walk.fill(_Spot(written, seen), [self.root])
                 if not walk.has_choices or identity(before) == identity(seen):
                     return Filled(seen, tuple(dict.fromkeys(walk.unclear)))
@@ -165,6 +169,18 @@ class _Spot(NamedTuple):
 
 
 @define(eq=False)
+class _Effort:
+    """How often parts may still be filled in."""
+
+    left: int
+
+    def take(self, weight: int) -> None:
+        self.left -= weight
+        if self.left < 0:
+            raise _TooMuchError
+
+
+@define(eq=False)
 class _Walk:
     """One round. Each part of a value is come to once, with all that speaks of it.
 
@@ -172,11 +188,10 @@ class _Walk:
     """
 
     filling: Filling
+    effort: _Effort
     has_choices: bool = field(init=False, default=False)
     unclear: list[Place] = field(init=False, factory=list)
     _room: int = field(init=False, default=Factory(lambda self: self.filling.most, takes_self=True))
-    _fills: int = field(init=False, default=0)
-    _parts: set[int] = field(init=False, factory=set)
     _tried: int = field(init=False, default=0)
     _fit: dict[tuple[int, int], bool] = field(init=False, factory=dict)
     _decided: dict[tuple[int, int], Decision] = field(init=False, factory=dict)
@@ -198,10 +213,7 @@ class _Walk:
     def _fill(self, spot: _Spot, schemas: Sequence[Schema]) -> Any:
         if len(spot.place) >= DEPTH_MAX:
             raise _TooMuchError
-        self._fills += 1
-        self._parts.add(id(spot.value))
-        if self._fills > max(FILLS_MAX, EACH_MAX * len(self._parts)):
-            raise _TooMuchError
+        self.effort.take(_weight(spot.value))
         rules = [*self._about(schemas, lambda part: self._chosen(spot, part))]
         if not rules:
             return spot.value
@@ -339,6 +351,22 @@ class _Walk:
         if key not in self._fit:
             self._fit[key] = self.filling.fits(seen, schema)
         return self._fit[key]
+
+
+def _weight(part: Collection[Any]) -> int:
+    return 1 + len(part) // NAMES
+
+
+def _weight_inside(value: dict[str, Any]) -> int:
+    """The weight of all parts of a value that have parts."""
+    weight = 0
+    ahead: list[Any] = [value]
+    while ahead:
+        part = ahead.pop()
+        weight += _weight(part)
+        inner = part.values() if isinstance(part, dict) else part
+        ahead += [x for x in inner if isinstance(x, dict | list)]
+    return weight
 
 
 def _options(schema: Rules) -> Iterator[Sequence[Schema]]:

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from math import inf
 from typing import Any, TypeAlias
 
 from attrs import define, frozen
 
 from detent.core.schema.references import Schema, resolve
 
-WORK_MAX = 400_000
-"""How many looks at parts of a value are few, however large it is: some 0.15 s."""
+WORK_MAX = 150_000
+"""How many looks at parts of a value pydantic may take in one go, some 0.15 s: in that time nothing
+else happens in the process, whatever thread it is done in."""
 
 EACH_MAX = 10
-"""How many looks for each part and each schema that speaks of it are few."""
+"""How many looks for each part and each schema that speaks of it are few, where it takes many."""
 
 NO_PARTS = frozenset({"string", "integer", "number", "boolean", "null"})
 
 Pairs: TypeAlias = dict[tuple[int, int], int]
+
+
+class _TooManyPairsError(Exception):
+    """There are more parts, and schemas that speak of them, than anybody counts."""
 
 
 @define
@@ -31,20 +37,29 @@ class Effort:
 
     looks: int = 0
     pairs: int = 0
+    is_too_much: bool = False
 
     def add(self, work: Work, value: object) -> None:
-        """Count what it takes to read one more value.
+        """Count what it takes to read one more value in one go.
 
         Raises:
-            ValueError: that would be too much.
+            ValueError: that would be too much, or it was before.
         """
-        known: Pairs = {}
-        self.looks += work.looks(value, work.root, known)
-        self.pairs += len(known)
-        if self.looks > max(WORK_MAX, EACH_MAX * self.pairs):
+        if not self.is_too_much:
+            known: Pairs = {}
+            try:
+                looks = work.looks(value, work.root, known)
+            except _TooManyPairsError:
+                looks = WORK_MAX + 1
+            self.looks += looks
+            self.pairs += len(known)
+            is_long = self.looks > max(WORK_MAX, EACH_MAX * self.pairs)
+            self.is_too_much = is_long or looks > WORK_MAX
+        if self.is_too_much:
             raise ValueError(
-                "the schema is at fault: its unions stand in unions, and to try all options of all "
-                "would take too long; a discriminator says which one it is, or write fewer levels"
+                "the schema is at fault: its unions stand in unions, or in long lists, and to try "
+                "all options of all would take too long; a discriminator says which one it is, or "
+                "write less"
             )
 
 
@@ -54,12 +69,13 @@ class Work:
 
     There, "oneOf" is a union with a discriminator, of which one option is read, and "anyOf" one
     without. Where it `has_aliases`, a name that no property has may stand for any of them. What
-    `tries_all` takes both for the same.
+    `tries_all` takes both for the same. More pairs than `most` are not counted.
     """
 
     root: Schema
     has_aliases: bool = False
     tries_all: bool = False
+    most: float = inf
 
     @cached_property
     def has_choices(self) -> bool:
@@ -75,6 +91,8 @@ class Work:
         key = id(value), id(schema)
         if key not in known:
             known[key] = 1
+            if len(known) > self.most:
+                raise _TooManyPairsError
             looks = 1
             other = [resolve(schema["$ref"], self.root)] if "$ref" in schema else []
             for options in other, schema.get("anyOf", ()), schema.get("allOf", ()):

@@ -13,8 +13,12 @@ from typing import Any, cast
 
 from detent.core.chat.messages import ToolCall
 from detent.core.tools import wording
+from detent.core.tools.once_per_call import OncePerCall
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
+
+KEPT_MAX = 256
+"""Of how many calls it is kept what they are filled in: each may be as long as its call."""
 
 
 def with_defaults(call: ToolCall, tool: Tool) -> dict[str, Any]:
@@ -38,13 +42,16 @@ def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
 
 def default_faults(call: ToolCall, tool: Tool) -> list[str]:
     """A sentence where nobody can say what a call would run with, or where that is too much."""
-    filled = tool.filling.filled(call.arguments)
+    filled = _filled(call, tool)
     if filled.is_too_much:
         return [wording.too_much_filled_in(tool.name, tool.filling.most)]
     return [wording.must_be_said(filled.unclear)] if filled.unclear else []
 
 
 def _fill(call: ToolCall, tool: Tool) -> dict[str, Any]:
-    if not tool.has_schema_defaults:
-        return cast("dict[str, Any]", thaw(call.arguments))
-    return tool.filling.filled(call.arguments).value
+    whole = _filled(call, tool).value if tool.has_schema_defaults else call.arguments
+    return cast("dict[str, Any]", thaw(whole))  # a copy: whoever gets it may change it
+
+
+_filled = OncePerCall(lambda call, tool: tool.filling.filled(call.arguments), KEPT_MAX)
+"""It is asked for to check a call, to judge it, to ask people and to run it."""

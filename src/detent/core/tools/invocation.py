@@ -241,8 +241,18 @@ def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
         return [wording.arguments_unreadable(reason)]
     if not tool.fits(call.arguments):
         messages = faults(call.arguments, tool.spec.parameters)
-    elif tool.has_schema_defaults:
-        messages = default_faults(call, tool)
     else:
-        return []  # nearly always
+        messages = default_faults(call, tool) if tool.has_schema_defaults else []
+        messages = messages or _excesses(call, tool)
+        if not messages:
+            return []  # nearly always
     return all_without_secrets(messages, call.arguments, tool.masked)
+
+
+def _excesses(call: ToolCall, tool: Tool) -> list[str]:
+    """A sentence for each argument that takes too long to read."""
+    if not tool.excesses:
+        return []
+    whole = arguments_to_run(call, tool)
+    reasons = {name: say(whole[name]) for name, say in tool.excesses.items() if name in whole}
+    return [wording.cannot_be_used(name, reason) for name, reason in reasons.items() if reason]

@@ -36,8 +36,10 @@ from detent.core.values.frozen import FrozenDict, frozen_mapping
 if TYPE_CHECKING:
     from detent.core.schema.conversion import Reader
     from detent.core.schema.filling import Filling
+    from detent.core.schema.model_work import Excess
 
 T = TypeVar("T", bound="Tool")
+F = TypeVar("F")
 
 
 @frozen
@@ -203,12 +205,24 @@ class Tool:
         """What makes the model's arguments what is declared; where JSON has no form, nothing."""
         from detent.core.schema.conversion import reader  # loaded with the first tool
 
-        readers: dict[str, Reader] = {}
+        return FrozenDict(self._of_declared(reader))
+
+    @cached_property
+    def excesses(self) -> FrozenDict[str, Excess]:
+        """What says of the model's arguments whether it takes too long to read them; few do."""
+        from detent.core.schema.model_work import excess
+
+        found = self._of_declared(excess).items()
+        return FrozenDict({name: count for name, count in found if count is not None})
+
+    def _of_declared(self, look: Callable[[Any], F]) -> dict[str, F]:
+        """What is found out of the types that are declared of what a model may send."""
+        found: dict[str, F] = {}
         for name, hint in self.signature.declared.items():
             if name not in self.hidden:
                 with suppress(TypeError, NameError):
-                    readers[name] = reader(hint)
-        return FrozenDict(readers)
+                    found[name] = look(hint)
+        return found
 
     @cached_property
     def accepted(self) -> FrozenDict[str, Any]:

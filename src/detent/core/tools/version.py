@@ -24,10 +24,10 @@ def hash_of(*parts: object) -> str:
 
 def json_of(value: object) -> Any:
     """A value as plain JSON. One without a form there is the name of its type."""
-    from detent.core.schema.conversion import plain  # loaded with the first default
+    from detent.core.schema.conversion import plain_as_read  # with the first default
 
     try:
-        return json.loads(json.dumps(thaw(value), default=plain))
+        return json.loads(json.dumps(thaw(value), default=plain_as_read))
     except (TypeError, ValueError, RecursionError):
         return f"<{type(value).__qualname__}>"
 

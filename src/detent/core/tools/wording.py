@@ -151,6 +151,11 @@ def must_be_said(places: Sequence[Sequence[str | int]]) -> str:
     return f"{', '.join(names)} must be said: what would be filled in hangs on how the rest is read"
 
 
+def cannot_be_used(name: str, reason: str) -> str:
+    """An argument cannot become what its tool declares."""
+    return f"'{name}' cannot be used: {reason}"
+
+
 def too_much_filled_in(name: str, most: int) -> str:
     """What a call leaves out would become more than a call may have."""
     return (

@@ -46,11 +46,12 @@ from detent.adapters.cli.runs.stores import (
 from detent.adapters.cli.runs.stores import store_text as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.confirmation.console import argument_label
-from detent.adapters.confirmation.rows import barred, exact_text
+from detent.adapters.confirmation.rows import barred
 from detent.adapters.stories.entries import compact, event_path
 from detent.adapters.stories.parts import Story
 from detent.adapters.stories.story import story_of
 from detent.adapters.system.program import program
+from detent.adapters.system.terminal import exact_text
 from detent.core.codec.json_text import read_json
 from detent.core.errors import StoredDataError
 from detent.ports.approvers import wanted_by

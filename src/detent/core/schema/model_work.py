@@ -1,0 +1,141 @@
+"""What pydantic has to do for the models in a value, counted before it does any of it.
+
+Whether it would be too much hangs on the value alone: so a call is refused before people are asked
+about it, and not when it is to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
+
+from attrs import define, field
+
+from detent.core.schema.record_fields import fields_of
+from detent.core.schema.type_forms import type_form
+from detent.core.schema.work import WORK_MAX, Effort, Work
+
+Excess: TypeAlias = Callable[[object], str]
+"""Says why it takes too long to read a value, a thawed one; "" where it does not."""
+
+
+@define(eq=False)
+class _Look:
+    effort: Effort = field(factory=Effort)
+    records: set[tuple[int, int]] = field(factory=set)
+    """Those that are counted: a record in unions is made once of each part and type."""
+
+
+Count: TypeAlias = Callable[[Any, _Look], None]
+Counts: TypeAlias = dict[str, Count]
+
+
+def excess(hint: Any) -> Excess | None:
+    """What counts the work for the values of a type; None where there is nothing to count.
+
+    Of a union, all types count: which of them takes the value, only their classes can say.
+
+    Raises:
+        TypeError: JSON carries no values of the type.
+        NameError: a class inside it has a field whose type is named, and is nowhere.
+    """
+    counts = _Counts()
+    count = counts.count(hint)
+    return partial(_excess, count) if counts.has_choices else None
+
+
+@lru_cache(256)
+def work_of(kind: Any) -> Work:
+    """What pydantic has to do for a model; nothing that is counted, where no schema says it."""
+    try:
+        written = kind.model_json_schema()
+        has_aliases = "validation_alias" in repr(kind.__pydantic_core_schema__)
+        return Work(written, has_aliases, most=WORK_MAX)
+    except Exception:  # noqa: BLE001 - code of users may stand in it
+        return Work({})
+
+
+def _excess(count: Count, value: object) -> str:
+    try:
+        count(value, _Look())
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+class _Counts:
+    """Makes what counts the work for a type, and for all types inside it."""
+
+    def __init__(self) -> None:
+        self._records: dict[Any, Count] = {}
+        self.has_choices = False
+
+    def count(self, hint: Any) -> Count:
+        form, kind, parts = type_form(hint)
+        match form:
+            case "scalar" | "choice" | "path":
+                return _nothing
+            case "annotated":
+                return self.count(parts[0])
+            case "union":
+                return partial(_union, [*map(self.count, parts)])
+            case "model":
+                self.has_choices |= work_of(kind).has_choices
+                return partial(_model, kind)
+            case "record":
+                return self._record(kind)
+            case "row":
+                return partial(_row, [*map(self.count, parts)])
+            case "mapping":
+                return partial(_mapping, self.count(parts[1]))
+            case _:
+                return partial(_array, self.count(parts[0]))
+
+    def _record(self, hint: Any) -> Count:
+        """A class may contain itself: what counts it is there before that of its fields."""
+        if hint not in self._records:
+            counts: Counts = {}
+            self._records[hint] = partial(_record, counts)
+            counts |= {x.name: self.count(x.declared) for x in fields_of(hint)}
+        return self._records[hint]
+
+
+def _nothing(value: object, look: _Look) -> None:
+    """What no model stands in."""
+
+
+def _union(options: Iterable[Count], value: object, look: _Look) -> None:
+    for count in options:
+        count(value, look)
+
+
+def _model(kind: Any, value: object, look: _Look) -> None:
+    if work_of(kind).has_choices:
+        look.effort.add(work_of(kind), value)
+
+
+def _record(counts: Counts, value: object, look: _Look) -> None:
+    key = id(value), id(counts)
+    if isinstance(value, dict) and key not in look.records:
+        look.records.add(key)
+        for name in value.keys() & counts.keys():
+            counts[name](value[name], look)
+
+
+def _row(counts: Iterable[Count], value: object, look: _Look) -> None:
+    if isinstance(value, list):
+        for count, item in zip(counts, value, strict=False):
+            count(item, look)
+
+
+def _mapping(count: Count, value: object, look: _Look) -> None:
+    if isinstance(value, dict):
+        for item in value.values():
+            count(item, look)
+
+
+def _array(count: Count, value: object, look: _Look) -> None:
+    if isinstance(value, list):
+        for item in value:
+            count(item, look)
