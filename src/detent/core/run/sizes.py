@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeGuard
 
 from detent.core.chat.messages import Content, TextContent, ToolCall
@@ -34,23 +34,40 @@ def are_large(contents: Iterable[Content]) -> bool:
         if type(content) is TextContent:
             left -= len(content.text) >> 6
         elif type(content) is ToolCall:
-            left -= 1
-            level: list[Collection[Any]] = [content.arguments.values()]
-            while level:
-                inner: list[Collection[Any]] = []
-                for items in level:
-                    left -= len(items)
-                    if left < 0:
-                        return True
-                    for item in items:
-                        kind = type(item)
-                        if kind is str:
-                            left -= len(item) >> 6
-                        elif kind not in ATOMS:
-                            left -= EACH
-                            inner.append(parts_of(item))
-                level = inner
-    return left < 0
+            left = _left(left - 1, content.arguments.values())
+        if left < 0:
+            return True
+    return False
+
+
+def are_long(bodies: Iterable[str | Mapping[str, Any]]) -> bool:
+    """The same of what is stored of events, as JSON or as its text."""
+    left = MANY
+    for body in bodies:
+        left = left - (len(body) >> 4) if isinstance(body, str) else _left(left, body.values())
+        if left < 0:
+            return True
+    return False
+
+
+def _left(left: int, values: Collection[Any]) -> int:
+    """How many parts there may still be after these, and all in them; less than 0 if too many."""
+    level = [values]
+    while level and left >= 0:
+        inner: list[Collection[Any]] = []
+        for items in level:
+            left -= len(items)
+            if left < 0:
+                return left
+            for item in items:
+                kind = type(item)
+                if kind is str:
+                    left -= len(item) >> 6
+                elif kind not in ATOMS:
+                    left -= EACH
+                    inner.append(parts_of(item))
+        level = inner
+    return left
 
 
 def hides_much(effect: RunTool, value: object) -> bool:
