@@ -40,9 +40,10 @@ async def decided(many: int, *, is_at_work: bool) -> str:
     async with LocalHost({"a": agent}, MemoryJournal()) as host, asyncio.timeout(60):
         await host.start("a", "Go.", run_id="r")
         async for _ in host.watch("r"):
-            if waiting := await host.pending():
+            if await host.pending():
                 break
-        await host.send("r", waiting[0].call.modify({"x": [[] for _ in range(many)]}))
+        (waiting,) = await host.pending()
+        await host.send("r", waiting.call.modify({"x": [[] for _ in range(many)]}))
         async for told in host.watch("r"):
             if getattr(told, "kind", "") == "ToolReturned":
                 break

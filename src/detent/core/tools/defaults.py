@@ -40,7 +40,7 @@ def frozen_with_defaults(call: ToolCall, tool: Tool) -> FrozenDict[str, Any]:
     """The same as `with_defaults`, for who changes nothing in it. RULE: a call is not copied."""
     own = tool.defaults.items()
     missing = frozen_mapping({name: x for name, x in own if name not in call.arguments})
-    return FrozenDict(_whole(call, tool) | missing)
+    return FrozenDict({**_whole(call, tool), **missing})
 
 
 def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ FORMS: list[dict[str, Any]] = [
     {"type": "object", "properties": {"kind": {"const": f"v{n}"}}, "required": ["kind"]}
     for n in range(100)
 ]
-LONG = {"dependentRequired": {f"name {n}": [] for n in range(9_000)}}
+LONG: dict[str, Any] = {"dependentRequired": {f"name {n}": [] for n in range(9_000)}}
 NAMES = [f"name {n}" for n in range(300)]
 
 

@@ -64,8 +64,8 @@ class _Looks:
             for options in (schema.get("anyOf", ()), schema.get("oneOf", ())):
                 for option in options:
                     looks += 2 * self.at(value, option)
-            for part, inner in _of_parts(value, schema):
-                looks += self.at(part, inner)
+            for item, inner in _of_parts(value, schema):
+                looks += self.at(item, inner)
             self.known[key] = looks
         return self.known[key]
 
