@@ -24,7 +24,7 @@ from detent.core.run.effects import AskHuman
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.validation import faults
-from detent.core.tools.defaults import with_defaults
+from detent.core.tools.defaults import frozen_with_defaults
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.redaction import all_without_secrets
 from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
@@ -243,7 +243,7 @@ def question(effect: AskHuman) -> PendingCall:
     tool, call = effect.tool, effect.call
     # The id of the run of an agent is that of the run around it, a slash, and a place.
     outermost = effect.run_id.rsplit("/", len(effect.path))[0]
-    whole, change = with_defaults(call, tool), effect.change or FormerDecision("")
+    whole, change = frozen_with_defaults(call, tool), effect.change or FormerDecision("")
     attempts = max(1, tool.retries.times + 2 - effect.begins)
     attempts = min(attempts, effect.ask.attempts or attempts)
     repeats = f"One yes lets it be tried up to {attempts} times." if attempts > 1 else ""
@@ -257,7 +257,7 @@ def question(effect: AskHuman) -> PendingCall:
         call.id,
         tool.name,
         tool.description,
-        masked(whole, tool.masked),
+        FrozenDict(masked(whole, tool.masked)),
         _joined(list(filter(None, reason))),
         effect.digest,
         tool.spec.parameters,
@@ -268,7 +268,7 @@ def question(effect: AskHuman) -> PendingCall:
         effect.answers,
         attempts,
         change.text,
-        masked(change.arguments, tool.masked),
+        FrozenDict(masked(change.arguments, tool.masked)),
         change.state,
         tuple(sorted(tool.masked)),
         effect.ask.approvers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -208,3 +209,15 @@ def test_an_answer_without_calls_has_none_that_was_not_run() -> None:
     ):
         reply = ChatReply(message)
         assert not failed_at_once(reply, step(SPEC, run, ModelReplied(1, 1, reply)))
+
+
+def test_what_is_wrong_with_a_call_is_looked_for_once() -> None:
+    """It may take longer than all else."""
+    asked: list[str] = []
+    sys.setprofile(lambda frame, event, _: asked.append(f"{event} {frame.f_code.co_qualname}"))
+    try:
+        opened(ToolCall("note", {"n": "all"}))
+    finally:
+        sys.setprofile(None)
+
+    assert asked.count("call Validator.faults") == 1

@@ -11,7 +11,7 @@ from detent import ChatMessage, ChatRole, ToolCall
 from detent.core.run.effects import RunTool
 from detent.core.run.events import HappenedInside, ModelFailed, ModelReplied
 from detent.core.run.refs import CallRef
-from detent.core.run.sizes import EACH, MANY, are_large, hides_much, is_large
+from detent.core.run.sizes import EACH, MANY, are_large, are_long, hides_much, is_large
 from detent.core.state.state import State
 from detent.core.tools.tool import Tool
 from detent.models import ChatReply, ModelFailure
@@ -87,3 +87,19 @@ def test_much_is_hidden_by_a_long_secret_or_in_a_long_result(
         assert bool(made.masked) is bool(pin)
         effect = RunTool(CallRef(1, 0), 1, ToolCall("pay", {"pin": secret}), made, State({}))
         assert hides_much(effect, value) is is_much
+
+
+@pytest.mark.parametrize(
+    ("bodies", "is_it"),
+    [
+        ([], False),
+        (["x" * MANY, {"a": "x" * MANY}], False),
+        (["x" * 17 * MANY], True),
+        (["x" * 9 * MANY] * 2, True),
+        ([{"a": {"b": [*range(MANY)]}}], True),
+        ([{"a": [[]] * (2 * INNER)}] * 2, True),
+    ],
+)
+def test_what_is_stored_is_long_by_its_text_or_its_parts(bodies: Any, is_it: bool) -> None:  # noqa: FBT001
+    """As a store has it."""
+    assert are_long(bodies) is is_it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -469,3 +470,43 @@ def test_a_part_of_many_names_takes_longer(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(filling, "FILLS_MAX", 40)
         value = {"x": {**tree(1), **dict.fromkeys(map(str, range(many)), 1)}}
         assert Filling(forms(2)).filled(value).is_too_much is is_too_much
+
+
+def chained(kinds: int) -> dict[str, Any]:
+    """A list of what has one more name for each that it has."""
+    links = [
+        {"if": {"required": [f"p{n}"]}, "then": {"properties": {f"p{n + 1}": {"default": n}}}}
+        for n in range(kinds)
+    ]
+    return {"properties": {"x": {"items": {"allOf": links}}}}
+
+
+def labelled(kinds: int) -> dict[str, Any]:
+    """A list of what says which of so many forms it has."""
+    options = [
+        {"properties": {"kind": {"const": n}, "n": {"default": n}}, "required": ["kind"]}
+        for n in range(kinds)
+    ]
+    return {"properties": {"x": {"items": {"anyOf": options}}}}
+
+
+@pytest.mark.parametrize("schema", [chained, labelled])
+def test_conditions_and_options_are_counted(
+    schema: Callable[[int], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is asked for each part: 600 conditions and 100 rows took some seconds."""
+    tried: list[object] = []
+
+    true_fits = Filling.fits
+
+    def counted(self: Filling, value: object, option: Any) -> bool:
+        tried.append(option)
+        return true_fits(self, value, option)
+
+    monkeypatch.setattr(Filling, "fits", counted)
+    few, many = {"x": [{"kind": 1}] * 100}, {"x": [{"p0": 0, "kind": n} for n in range(100)]}
+
+    assert not Filling(schema(3)).filled(few).is_too_much
+    tried.clear()
+    assert Filling(schema(600)).filled(many).is_too_much
+    assert len(tried) < 2 * 600 * 100

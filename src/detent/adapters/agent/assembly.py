@@ -38,7 +38,7 @@ from detent.adapters.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener, telling_results
 from detent.adapters.drivers.company.known_runs import KnownRuns
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
-from detent.adapters.drivers.loading import Loaded, loaded, require_name
+from detent.adapters.drivers.loading import Loaded, loaded_steps, require_name
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.run_handle import NestedPerformers, RunHandle
@@ -207,7 +207,7 @@ class Assembly(Generic[S]):
         journal, keeper = self.required_journal, self.keeper
         if not (keeper is None or take_over):
             yield from require_free(keeper, journal, run_id)
-        at = yield from answer(journal, partial(loaded, journal, spec, run_id))
+        at = yield from loaded_steps(journal, spec, run_id)
         if has_ended(at.run, is_retried=is_retried):
             return self._handle(spec, at, streaming_callback, break_point)
         lease = yield from claim(keeper, journal, at, take_over=take_over)
@@ -215,7 +215,7 @@ class Assembly(Generic[S]):
         def go_on() -> Steps[RunHandle[S]]:
             now, later = at, partial(journal.read, run_id, at.length)
             if (yield from answer(journal, lambda: list(later()))):  # it was not ours when we read
-                now = yield from answer(journal, partial(loaded, journal, spec, run_id))
+                now = yield from loaded_steps(journal, spec, run_id)
             leg = yield from later_leg(self.telemetry, self.name, now.run, journal)
             handle = self._handle(spec, now, streaming_callback, break_point, lease, leg)
             resumed = Resumed(self.chance.new_id(), self.clock.now())

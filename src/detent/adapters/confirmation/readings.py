@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from detent.core.schema.accepted_keywords import MANY, NAMED, ONE, parts
+from detent.core.schema.accepted_keywords import parts
 from detent.core.schema.references import resolve
+from detent.core.schema.schema_parts import MANY, NAMED, ONE
 
 Part: TypeAlias = object
 """A schema, or a part of one: a mapping or a bool."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple
 
 from attrs import field, frozen
 
+from detent.adapters.drivers.steps import Steps, answer, is_slow
 from detent.core.control.holds import key_from_json
+from detent.core.control.rebase import Folded, is_from_others
 from detent.core.errors import AgentChangedError, DetentError, StoredDataError
+from detent.core.machine.due import due
 from detent.core.machine.step import step
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event, ModelReplied
 from detent.core.run.run import Acting, Done, Run, is_settled
+from detent.core.run.sizes import are_long
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, join_chain, known_from
@@ -108,6 +113,38 @@ def loaded(
     if missing := sorted(set(open_calls) - spec.tools.keys()):
         raise _changed(run_id, (f"it needs the tool {name!r}" for name in missing))
     return now
+
+
+def loaded_steps(journal: Journal, spec: AgentSpec[S], run_id: str) -> Steps[Loaded[S]]:
+    """As `loaded`, all of it. What takes long to be read holds no event loop."""
+    is_long = not is_slow(journal) and are_long(entry.body for entry in journal.read(run_id))
+    return (yield from answer(journal, partial(loaded, journal, spec, run_id), is_long=is_long))
+
+
+def heard(
+    spec: AgentSpec[S], run: Run[S], entries: Sequence[Entry], start: int
+) -> list[Folded[S]] | None:
+    """What others have said to a run in these entries, the first of which stands at `start`.
+
+    None where they have written anything else. The digests of what is owed then are kept.
+
+    Raises:
+        JournalDamagedError: an entry is missing.
+        StoredDataError: what is stored is damaged, or this agent gives another run of it.
+    """
+    folded = list[Folded[S]]()
+    for entry, data in with_data(entries):
+        require_position(run, entry, start + len(folded))
+        if entry.kind not in KINDS:
+            return None
+        event, after = event_and_run(spec, run, entry, data)
+        if not is_from_others(event):
+            return None
+        folded.append((run, event, after))
+        run = after
+    if folded:
+        due(spec, run)
+    return folded
 
 
 def loaded_behind(journal: Journal, spec: AgentSpec[S], before: Loaded[S]) -> Loaded[S] | None:

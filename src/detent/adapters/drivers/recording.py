@@ -23,23 +23,22 @@ from detent.adapters.drivers.loading import (
     STARTED,
     STOPPED,
     Loaded,
-    event_and_run,
-    require_position,
+    heard,
 )
 from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, answer, at_once
 from detent.adapters.system.hearing import Ear, announce, listen
 from detent.core.control.holds import describe_effects, place_of
-from detent.core.control.rebase import Folded, is_from_others
+from detent.core.control.rebase import Folded
 from detent.core.errors import StoredDataError
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
 from detent.core.run.run import Run, Thinking
-from detent.core.run.sizes import LARGE_KINDS, is_large
+from detent.core.run.sizes import LARGE_KINDS, are_long, is_large
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import Known, checkpoint_data
-from detent.core.storage.journal import KINDS, happened_data, start_data, status_of
+from detent.core.storage.journal import happened_data, start_data, status_of
 from detent.core.values.frozen import EMPTY
 from detent.ports.claims import Claim, claims_of
 from detent.ports.clock import Clock
@@ -53,7 +52,6 @@ from detent.ports.journal import (
     JournalUnavailableError,
     outage_of,
     submit_of,
-    with_data,
 )
 from detent.ports.listing import NO_LISTING, Listing
 
@@ -200,25 +198,19 @@ class Recorder:
             JournalError: the journal cannot be read.
             StoredDataError: what is stored is damaged, or this agent gives another run of it.
         """
-        start, folded = self._length, list[Folded[S]]()
+        start = self._length
         entries = yield from answer(self._journal, lambda: list(self._journal.read(run.id, start)))
         if entries:
             yield from answer(self._journal, partial(require_same, self._journal, run))
-        for entry, data in with_data(entries):
-            require_position(run, entry, start + len(folded))
-            happened = None
-            if entry.kind in KINDS:
-                try:
-                    happened = event_and_run(self._spec, run, entry, data)
-                except StoredDataError:
-                    yield from self._lost(held).tell_by_marks(run, self._length)
-                    raise
-            if happened is None or not is_from_others(happened[0]):
-                yield from self._lost(held).tell(run, self._length)
-                return []
-            event, after = happened
-            folded.append((run, event, after))
-            run = after
+        is_long, hear = are_long(e.body for e in entries), partial(heard, self._spec, run, entries)
+        try:
+            folded = yield from answer(None, partial(hear, start), is_long=is_long)
+        except StoredDataError:
+            yield from self._lost(held).tell_by_marks(run, self._length)
+            raise
+        if folded is None:
+            yield from self._lost(held).tell(run, self._length)
+            return []
         if not folded:  # somebody else has taken the run, and written nothing yet
             yield from self._lost(held).tell(run, self._length)
         read = partial(self._journal.checkpoints, run.id)

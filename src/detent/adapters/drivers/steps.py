@@ -152,9 +152,12 @@ async def _came_of(wait: Wait, late: list[asyncio.CancelledError]) -> object:
     return future.result()
 
 
-def answer(journal: Journal | None, call: Callable[[], T]) -> Steps[T]:
-    """What a call gives that asks a journal. Nobody waits for one that answers at once."""
-    return (yield Wait(call)) if is_slow(journal) else call()
+def answer(journal: Journal | None, call: Callable[[], T], *, is_long: bool = False) -> Steps[T]:
+    """What a call gives that asks a journal. Nobody waits for one that answers at once.
+
+    But for what `is_long`, which holds no event loop whoever has it.
+    """
+    return (yield Wait(call)) if is_long or is_slow(journal) else call()
 
 
 def is_slow(journal: Journal | None) -> bool:

@@ -119,7 +119,7 @@ class _Face:
         person = await self.entrance.person(request)
         agent = await agent_of(self.host, request.path_params["agent"])
         try:
-            sent = RunAgentInput.model_validate(await body_of(request))
+            sent = await body_of(request, RunAgentInput.model_validate)
         except ValueError:  # of pydantic; its text repeats what was sent
             text = "the body is no RunAgentInput of AG-UI 1.0"
             raise TurnedAwayError(400, "invalid_request", text) from None

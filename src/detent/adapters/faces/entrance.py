@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from attrs import frozen
 from starlette.requests import Request
 
+from detent.adapters.system.threads_and_loops import read_apart
 from detent.adapters.web.people import NOBODY_KNOWN, Person, SignIn, TokenSignIn, refusal_of
 from detent.adapters.web.protection import LOCAL_NAMES, not_local
 from detent.core.codec.json_text import read_json
 from detent.ports.hosting import Host, HostedAgent
+
+T = TypeVar("T")
 
 BODY_BYTES = 4_000_000
 """How much a client may send: front ends send the whole conversation each time."""
@@ -109,10 +112,15 @@ async def agent_of(host: Host, name: str, code: str = "unknown_agent") -> Hosted
     raise TurnedAwayError(404, code, "this host has no such agent")
 
 
-async def body_of(request: Request) -> Any:
-    """What was sent, as JSON. Raises TurnedAwayError.
+def _as_sent(body: Any) -> Any:
+    return body
 
-    Of another type it is not read: a page of another site can send text without asking.
+
+async def body_of(request: Request, meaning: Callable[[Any], T] = _as_sent) -> T:
+    """What was sent, as JSON, and what that means to a face. Raises TurnedAwayError.
+
+    Of another type it is not read: a page of another site can send text without asking. A large one
+    is read in a thread.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -122,6 +130,10 @@ async def body_of(request: Request) -> Any:
         read += chunk
         if len(read) > BODY_BYTES:
             raise TurnedAwayError(413, "too_large", f"at most {BODY_BYTES} bytes are read")
+    return await read_apart(len(read), lambda: meaning(_json_in(read)))
+
+
+def _json_in(read: bytearray) -> Any:
     try:
         body = read_json(read)
         json.dumps(body, ensure_ascii=False).encode()  # half a character can be sent nowhere

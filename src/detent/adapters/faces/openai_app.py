@@ -35,8 +35,8 @@ from detent.adapters.faces.openai_texts import (
     answering,
     error_body,
     names_in,
-    said_in,
     usage_data,
+    with_messages,
 )
 from detent.adapters.faces.replies import (
     KEEP_ALIVE,
@@ -139,7 +139,8 @@ class _Face:
 
     async def completions(self, request: Request) -> Response:
         person = await self.entrance.person(request)
-        client_request = self._request_of(request, person, await body_of(request))
+        body, messages = await body_of(request, with_messages)
+        client_request = self._request_of(request, person, body, messages)
         if (client_request.messages[-1].text or "").startswith(NO_RUN):
             return await self._send(request, client_request, _nothing())
         _, coming = await answering(
@@ -162,8 +163,10 @@ class _Face:
         body = _head(client_request, "chat.completion")
         return as_response(body | {"choices": [choice], "usage": usage_data(answer.usage)})
 
-    def _request_of(self, request: Request, person: Person, body: Any) -> _Asked:
-        messages, (name, token) = said_in(body), names_in(request, person)
+    def _request_of(
+        self, request: Request, person: Person, body: Any, messages: Sequence[ChatMessage]
+    ) -> _Asked:
+        name, token = names_in(request, person)
         model = body["model"]
         run_id = name_of("openai", model, token)
         thread = None if name is None else self.entrance.thread(person, name)

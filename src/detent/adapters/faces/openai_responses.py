@@ -59,8 +59,8 @@ class Responses:
     async def create(self, request: Request) -> Response:
         """Begin a response, or go on from one."""
         person = await self.entrance.person(request)
-        body = await body_of(request)
-        client_request = await self._request_of(request, person, body)
+        body, messages = await body_of(request, _with_messages)
+        client_request = await self._request_of(request, person, body, messages)
         run_id, coming = await answering(
             client_request.thread, client_request.messages, client_request.run_id
         )
@@ -83,8 +83,9 @@ class Responses:
         coming = follow(self.host, run_id, begin_of(hosted.run))
         return await self._whole(request, client_request, coming)
 
-    async def _request_of(self, request: Request, person: Person, body: Any) -> _Asked:
-        messages = said_in(_as_chat(body))
+    async def _request_of(
+        self, request: Request, person: Person, body: Any, messages: Sequence[ChatMessage]
+    ) -> _Asked:
         model, previous = body["model"], body.get("previous_response_id")
         made, (thread_name, token) = int(time.time()), names_in(request, person)
         if previous is not None:
@@ -115,6 +116,10 @@ async def _known_run(thread: Thread, run_id: str) -> HostedRun:
     if hosted := await thread.run(run_id):
         return hosted
     raise TurnedAwayError(404, "response_not_found", NOT_THERE)
+
+
+def _with_messages(body: Any) -> tuple[Any, list[ChatMessage]]:
+    return body, said_in(_as_chat(body))
 
 
 def _as_chat(body: Any) -> Any:

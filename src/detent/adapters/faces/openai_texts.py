@@ -136,6 +136,11 @@ def said_in(body: Any) -> list[ChatMessage]:
     return conversation
 
 
+def with_messages(body: Any) -> tuple[Any, list[ChatMessage]]:
+    """A body and what is said in it. Raises TurnedAwayError."""
+    return body, said_in(body)
+
+
 def _text_in(content: object) -> str:
     match content:
         case str():

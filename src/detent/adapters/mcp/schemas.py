@@ -7,8 +7,9 @@ from contextlib import suppress
 from functools import reduce
 from typing import Any, cast
 
-from detent.core.schema.accepted_keywords import KNOWN, MANY, NAMED, ONE, UNCHECKED
+from detent.core.schema.accepted_keywords import KNOWN, UNCHECKED
 from detent.core.schema.references import pointer_parts
+from detent.core.schema.schema_parts import MANY, NAMED, ONE
 from detent.core.schema.validation import compile_schema
 
 PARTS_MAX = 5_000

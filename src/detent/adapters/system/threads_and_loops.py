@@ -92,6 +92,15 @@ async def in_a_thread(call: Callable[[], T]) -> T:
         del future  # or an error in it would hold itself, by way of this frame
 
 
+LARGE = 65_536
+"""Fewer bytes are read sooner than a thread begins to read them."""
+
+
+async def read_apart(size: int, call: Callable[[], T]) -> T:
+    """What `call` makes of so many bytes: in a thread where these are many."""
+    return call() if size < LARGE else await in_a_thread(call)
+
+
 async def to_its_end(call: Callable[[], T]) -> T:
     """As `in_a_thread`; who is cancelled meanwhile gets it as well, and the task still knows."""
     task = asyncio.create_task(in_a_thread(call))

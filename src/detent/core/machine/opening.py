@@ -26,7 +26,7 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
-from detent.core.tools.invocation import argument_faults, check_arguments, without_hidden
+from detent.core.tools.invocation import argument_faults, fault_of, without_hidden
 from detent.core.tools.result import FaultKind, ToolFault
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
@@ -107,9 +107,8 @@ def _open_slot(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) ->
     if tool.hidden:
         call = without_hidden(call, tool)
     ready = AwaitingPolicy() if tool.name in spec.guards else READY
-    if not argument_faults(call, tool):
-        return Slot(ref, call, ready)
-    return Slot(ref, call, Faulted(check_arguments(call, tool).failure()))
+    problems = argument_faults(call, tool)
+    return Slot(ref, call, Faulted(fault_of(problems, tool)) if problems else ready)
 
 
 def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[ToolCall]]:

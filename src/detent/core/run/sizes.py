@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeGuard
 
 from detent.core.chat.messages import Content, TextContent, ToolCall
@@ -35,7 +35,21 @@ def are_large(contents: Iterable[Content]) -> bool:
             left -= len(content.text) >> 6
         elif type(content) is ToolCall:
             left = _left_behind(content.arguments.values(), left - 1)
-    return left < 0
+        if left < 0:
+            return True
+    return False
+
+
+def are_long(bodies: Iterable[str | Mapping[str, Any]]) -> bool:
+    """The same of what is stored of events, as JSON or as its text."""
+    left = MANY
+    for body in bodies:
+        left = (
+            left - (len(body) >> 4) if isinstance(body, str) else _left_behind(body.values(), left)
+        )
+        if left < 0:
+            return True
+    return False
 
 
 def _left_behind(items: Collection[Any], left: int) -> int:

@@ -6,19 +6,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 
+from detent.core.schema.explaining.sentences import ASKED
 from detent.core.schema.references import Schema, resolve
-from detent.core.schema.validation import ASKED, Validator, compile_schema
+from detent.core.schema.schema_parts import MANY, NAMED, ONE
+from detent.core.schema.validation import Validator, compile_schema
 from detent.core.values.frozen import thaw
 
 META_SCHEMA = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
 """What every schema fits. The library has it; nothing is fetched."""
-
-ONE = frozenset(
-    {"items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"}
-)
-MANY = frozenset({"prefixItems", "allOf", "anyOf", "oneOf"})
-NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
-"""The keywords that hold one schema, a list of schemas, and schemas by name."""
 
 IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
 """The keywords whose schemas speak of the same value."""

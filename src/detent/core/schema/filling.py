@@ -38,7 +38,8 @@ EACH_MAX = 50
 """How often each part of what was written may be, however many there are."""
 
 NAMES = 16
-"""So many further entries of a part take as long as one part more."""
+"""So many further entries of a part take as long as one part more; so do so many schemas
+that speak of it, and options that are tried."""
 
 TRIED_MAX = 20
 """How deep options may stand in options, where several of each fit: so deep goes the stack."""
@@ -215,6 +216,7 @@ class _Walk:
             raise _TooMuchError
         self.effort.take(_weight(spot.value))
         rules = [*self._about(schemas, lambda part: self._chosen(spot, part))]
+        self.effort.take(len(rules) // NAMES)
         if not rules:
             return spot.value
         return (self._object if isinstance(spot.value, dict) else self._array)(spot, rules)
@@ -323,6 +325,7 @@ class _Walk:
         key = id(spot.seen), id(self.filling.first(options))
         if key not in self._decided:
             different = {id(x): x for x in map(self.filling.meaning, options)}.values()
+            self.effort.take(len(different) // NAMES)
             fit = [option for option in different if self._applies(spot.seen, option)]
             fit = fit[:1] if spot.own > 0 else fit
             whole = spot._replace(value=spot.seen)

@@ -10,6 +10,13 @@ from detent.core.schema.references import resolve
 
 Rules: TypeAlias = Mapping[str, Any]
 
+ONE = frozenset(
+    {"items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"}
+)
+MANY = frozenset({"prefixItems", "allOf", "anyOf", "oneOf"})
+NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+"""The keywords that hold one schema, a list of schemas, and schemas by name."""
+
 DOWN = frozenset({"properties", "prefixItems", "contains"})
 """The keywords that speak of parts of a value which it may leave out."""
 

@@ -68,13 +68,12 @@ class Work:
     """Counts the looks at a value by the schema that pydantic gives of a model.
 
     There, "oneOf" is a union with a discriminator, of which one option is read, and "anyOf" one
-    without. Where it `has_aliases`, a name that no property has may stand for any of them. What
-    `tries_all` takes both for the same. More pairs than `most` are not counted.
+    without. Where it `has_aliases`, a name that no property has may stand for any of them. More
+    pairs than `most` are not counted.
     """
 
     root: Schema
     has_aliases: bool = False
-    tries_all: bool = False
     most: float = inf
 
     @cached_property
@@ -99,7 +98,7 @@ class Work:
                 for option in options:
                     looks += self.looks(value, option, known)
             read = [self.looks(value, option, known) for option in schema.get("oneOf", ())]
-            looks += sum(read) if self.tries_all else max(read, default=0)
+            looks += max(read, default=0)
             for part, inner in self._parts(value, schema):
                 looks += self.looks(part, inner, known)
             known[key] = looks

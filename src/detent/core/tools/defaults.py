@@ -9,13 +9,18 @@ A call of which nobody can say what it runs with does not fit its tool.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from attrs import evolve
 
 from detent.core.chat.messages import ToolCall
 from detent.core.tools import wording
 from detent.core.tools.once_per_call import OncePerCall
 from detent.core.tools.tool import Tool
-from detent.core.values.frozen import thaw
+from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
+
+if TYPE_CHECKING:
+    from detent.core.schema.filling import Filled
 
 KEPT_MAX = 256
 """Of how many calls it is kept what they are filled in: each may be as long as its call."""
@@ -29,6 +34,13 @@ def with_defaults(call: ToolCall, tool: Tool) -> dict[str, Any]:
     """
     own = tool.defaults.items()
     return _fill(call, tool) | {name: x for name, x in own if name not in call.arguments}
+
+
+def frozen_with_defaults(call: ToolCall, tool: Tool) -> FrozenDict[str, Any]:
+    """The same as `with_defaults`, for who changes nothing in it. RULE: a call is not copied."""
+    own = tool.defaults.items()
+    missing = frozen_mapping({name: x for name, x in own if name not in call.arguments})
+    return FrozenDict({**_whole(call, tool), **missing})
 
 
 def arguments_to_run(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
@@ -49,9 +61,18 @@ def default_faults(call: ToolCall, tool: Tool) -> list[str]:
 
 
 def _fill(call: ToolCall, tool: Tool) -> dict[str, Any]:
-    whole = _filled(call, tool).value if tool.has_schema_defaults else call.arguments
-    return cast("dict[str, Any]", thaw(whole))  # a copy: whoever gets it may change it
+    copy = thaw(_whole(call, tool))  # whoever gets it may change it
+    return cast("dict[str, Any]", copy)
 
 
-_filled = OncePerCall(lambda call, tool: tool.filling.filled(call.arguments), KEPT_MAX)
+def _whole(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
+    return _filled(call, tool).value if tool.has_schema_defaults else call.arguments
+
+
+def _fill_in(call: ToolCall, tool: Tool) -> Filled:
+    filled = tool.filling.filled(call.arguments)
+    return evolve(filled, value=frozen_mapping(filled.value))
+
+
+_filled = OncePerCall(_fill_in, KEPT_MAX)
 """It is asked for to check a call, to judge it, to ask people and to run it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING
@@ -213,9 +213,14 @@ def check_arguments(call: ToolCall, tool: Tool) -> Result[bool, ToolFault]:
     if problems := argument_faults(call, tool):
         from returns.result import Failure  # 15 ms: loaded with the first call of a tool
 
-        text = wording.tool_not_run(tool.name, "; ".join(problems))
-        return Failure(ToolFault("invalid_arguments", text).because(ConversionError(problems)))
+        return Failure(fault_of(problems, tool))
     return _fits()
+
+
+def fault_of(problems: Sequence[str], tool: Tool) -> ToolFault:
+    """What the model is told of arguments that the tool does not take."""
+    text = wording.tool_not_run(tool.name, "; ".join(problems))
+    return ToolFault("invalid_arguments", text).because(ConversionError(problems))
 
 
 @cache

@@ -118,7 +118,7 @@ class _Face:
         try:
             request.state.person = await self.entrance.person(request)
             agent = await agent_of(self.host, request.path_params["agent"])
-            body = await body_of(request)
+            body: Any = await body_of(request)
         except TurnedAwayError as error:
             return turned_away(error)
         return await self._way(agent.name).handle_requests(_replayed(request, body))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from attrs import frozen
 from starlette.requests import Request
 from starlette.responses import Response
 
-from detent.adapters.system.threads_and_loops import NoThreadError
+from detent.adapters.system.threads_and_loops import NoThreadError, read_apart
 from detent.adapters.web.people import (
     NOBODY_KNOWN,
     Person,
@@ -130,7 +130,7 @@ def read_first(handler: Answer) -> Answer:
             if len(body) > BODY_BYTES:
                 raise ApiError(413, "invalid", f"expected at most {BODY_BYTES:,} bytes")
         try:
-            content = read_json(body)
+            content = await read_apart(len(body), partial(read_json, body))
         except ValueError:
             content = None
         if not isinstance(content, dict):
