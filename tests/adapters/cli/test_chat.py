@@ -81,7 +81,7 @@ def test_a_conversation_in_which_nothing_was_said_is_not_gone_on_with(
     folder: Path, model: Model
 ) -> None:
     """It would be a new one all the same."""
-    shown, code = at_terminal(["chat", *model([])], folder, signal.SIGINT, b"you:")
+    shown, code = at_terminal(["chat", *model([])], folder, signal.SIGINT, b"you: ")
     assert (code, shown.endswith("Stopped.\r\n")) == (130, True), shown
     assert "To go on" not in CliRunner().invoke(main, ["chat", *model([])], input="\n").output
 

@@ -92,7 +92,7 @@ def at_terminal(
     arguments: list[str],
     folder: Path,
     answer: bytes | signal.Signals,
-    until: bytes = b"odify:",
+    until: bytes = b"odify: ",
     *,
     more: tuple[bytes, bytes] | None = None,
 ) -> tuple[str, int]:
@@ -854,7 +854,7 @@ def test_ctrl_c_ends_every_command_with_one_code(
     assert (result.exit_code, result.output) == (130, "\nStopped.\n")
 
     for key in (signal.SIGINT, b"\x04"):
-        shown, code = at_terminal(["run"], folder, key, b"question:")
+        shown, code = at_terminal(["run"], folder, key, b"question: ")
         assert code == 130
         assert shown.endswith("\r\nStopped.\r\n")
 
