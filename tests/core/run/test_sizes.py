@@ -100,6 +100,6 @@ def test_much_is_hidden_by_a_long_secret_or_in_a_long_result(
         ([{"a": [[]] * (2 * INNER)}] * 2, True),
     ],
 )
-def test_what_is_stored_is_long_by_its_text_or_its_parts(bodies: Any, is_it: bool) -> None:  # noqa: FBT001
+def test_what_is_stored_is_long_by_its_text_or_its_parts(bodies: Any, is_it: Any) -> None:
     """As a store has it."""
     assert are_long(bodies) is is_it
