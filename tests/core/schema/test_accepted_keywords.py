@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import nan
+from typing import Any
 
 import pytest
 
+from detent.core.schema import accepted_keywords
 from detent.core.schema.accepted_keywords import schema_faults, without
 
 LINEAR = "a regular expression without look-around and back-references"
@@ -127,3 +129,21 @@ def test_true_and_false_are_schemas() -> None:
     """All and nothing."""
     assert schema_faults("all") == ["the schema must be an object, got 'all'"]
     assert list(schema_faults(True)) == list(schema_faults(False)) == []  # noqa: FBT003 - schemas
+
+
+def test_references_are_followed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two in each to the next, there are twice as many ways with each."""
+    followed: list[object] = []
+    follow = accepted_keywords.target_of
+
+    def counted(reference: object, root: Any) -> Any:
+        followed.append(reference)
+        return follow(reference, root)
+
+    monkeypatch.setattr(accepted_keywords, "target_of", counted)
+    named: dict[str, Any] = {"a12": {"type": "integer"}}
+    for n in range(12):
+        named[f"a{n}"] = {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2}
+
+    assert schema_faults({"$ref": "#/$defs/a0", "$defs": named}) == []
+    assert len(followed) < 40 * 12

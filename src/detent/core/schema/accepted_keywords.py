@@ -54,7 +54,7 @@ def _keyword_faults(schema: object, root: Schema, path: str) -> Iterator[str]:
                 yield f"{place} uses {keyword!r}, which is no keyword; did you mean {other!r}?"
         elif keyword == "$ref" and target_of(rule, root) is None:
             yield f"{place}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"
-        elif keyword == "$ref" and _is_endless(schema, root, ()):
+        elif keyword == "$ref" and _is_endless(schema, root, (), set()):
             yield f"{place}: '$ref' leads back to itself, and to no value inside: {rule!r}"
     for name, part in parts(schema):
         yield from _keyword_faults(part, root, f"{path}/{name}")
@@ -115,14 +115,21 @@ def target_of(reference: object, root: Schema) -> Schema | None:
     return target if isinstance(target, Mapping | bool) else None
 
 
-def _is_endless(schema: object, root: Schema, trail: tuple[str, ...]) -> bool:
-    """Whether references, which have led here by `trail`, lead round without going into a value."""
+def _is_endless(schema: object, root: Schema, trail: tuple[str, ...], ended: set[str]) -> bool:
+    """Whether references, which have led here by `trail`, lead round without going into a value.
+
+    Those that have `ended` do not. Each is followed once: there may be two to each in each.
+    """
     if not isinstance(schema, Mapping):
         return False
     reference = str(schema.get("$ref", ""))
-    if reference in trail or _is_endless(target_of(reference, root), root, (*trail, reference)):
+    if reference in trail:
         return True
-    return any(_is_endless(part, root, trail) for part in parts_under(schema, IN_PLACE))
+    if reference not in ended:
+        if _is_endless(target_of(reference, root), root, (*trail, reference), ended):
+            return True
+        ended.add(reference)
+    return any(_is_endless(part, root, trail, ended) for part in parts_under(schema, IN_PLACE))
 
 
 UNCHECKED = (
