@@ -63,6 +63,7 @@ def test_the_endpoints_of_the_api_read_so_too(size: int, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(requests, "read_json", noted)
     body = json.dumps({"text": "a" * size}).encode()
-    answer: Any = asyncio.run(requests.read_first(handler)(request_of(body)))  # type: ignore[arg-type]  # a request is enough
+    reading: Any = requests.read_first(handler)(request_of(body))
+    answer: Response = asyncio.run(reading)
     assert answer.body == str(size).encode()
     assert (threads == [threading.get_ident()]) is (size < LARGE)

@@ -54,8 +54,7 @@ async def decided(many: int, *, is_at_work: bool) -> str:
 
 @pytest.mark.parametrize("is_at_work", [False, True])
 def test_a_long_decision_is_read_in_a_thread(
-    is_at_work: bool,  # noqa: FBT001 - parametrised
-    monkeypatch: pytest.MonkeyPatch,
+    is_at_work: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether the run is taken up for it, or at work; a short one holds nobody up."""
     threads = list[int]()
