@@ -237,8 +237,79 @@ SAME: Mapping[str, tuple[Any, Any]] = {
     "looser": (WithQuestionOptions(ASK, reveals=("account",)), ASK),
     "fewer people": (WithApprovers(ASK, Approvers(1, ("cfo",))), ASK),
     "another reason": (ASK, lambda call, tool, run: Ask(f"it is turn {run.turn} at noon")),
-    "one that fails": (ASK, lambda call, tool, run: 1 / 0),
 }
+
+
+class Lists:
+    """Denies who stands on a list, and fails where there is none for a country."""
+
+    def __init__(self, **lists: tuple[str, ...]) -> None:
+        self.lists = lists
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Ask | Deny:
+        """Look it up."""
+        country = str(call.arguments.get("country", "DE"))
+        return Deny("sanctioned") if call.arguments["to"] in self.lists[country] else Ask()
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda policy: policy,
+        lambda policy: AlwaysAskPolicy() | policy,
+        lambda policy: WithQuestionOptions(policy, reveals=()),
+    ],
+    ids=["alone", "beside another", "with options"],
+)
+@pytest.mark.parametrize("scope", ["tool", "arguments"])
+def test_what_was_remembered_answers_no_policy_that_fails(around: Any, scope: Any) -> None:
+    """It might have denied the call, and the model chooses by which arguments it fails."""
+    sent: list[str] = []
+
+    @tool
+    def send(to: str, country: str = "DE") -> str:
+        """Send."""
+        sent.append(to)
+        return "ok"
+
+    ann, eve = {"to": "Ann", "country": "XX"}, {"to": "Eve", "country": "XX"}
+    calls = [ToolCall("send", arguments) for arguments in (ann, eve, ann)]
+    journal = MemoryJournal()
+
+    def clerk(policy: Any, *script: Any) -> Agent[Any]:
+        model = ScriptedChatGenerator(*script)
+        rules = {"send": around(policy)}
+        return Agent(
+            chat_generator=model, tools=[send], confirmation_strategies=rules, journal=journal
+        )
+
+    known = clerk(Lists(XX=()), calls[0])
+    known.decide("r", asked(known.run, "go", run_id="r").confirm(remember=scope))
+    failing = clerk(Lists(), calls[1], calls[2], "done")
+    for _ in range(3):  # what was confirmed, and not begun, as well
+        question = asked(failing.resume, "r")
+        assert "the policy failed: KeyError: 'XX'" in question.reason
+        assert question.answers.remember == "call"
+        failing.decide("r", question.confirm())
+    assert failing.resume("r").text == "done"
+    assert sent == ["Ann", "Eve", "Ann"]
+
+
+def test_what_a_human_has_changed_is_asked_about_where_its_policy_fails() -> None:
+    """It was asked about something else, and might deny this; what they say then counts."""
+    paid: Paid = []
+
+    def small(call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
+        return Ask() if call.arguments["amount"] == 5 else Ask(str(1 / 0))
+
+    agent = agent_of(paid, small, PAY, "done", journal=MemoryJournal())
+    question = asked(agent.run, "go", run_id="r")
+    agent.decide("r", question.modify({**question.arguments, "amount": 6}))
+    again = asked(agent.resume, "r")
+    assert "they have failed, and may have said no" in again.reason
+    agent.decide("r", again.confirm())
+    agent.resume("r")
+    assert paid == [6]
 
 
 @pytest.mark.parametrize("name", SAME)

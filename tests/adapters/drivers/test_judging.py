@@ -18,6 +18,7 @@ from detent import (
     ToolCall,
     create_tool_from_function,
 )
+from detent.adapters.confirmation.strictness import failed
 from detent.adapters.drivers.judging import TAKEN_OUT, judge_async
 from detent.approvals import Allow, Ask, Deny, judge
 from detent.core.tools.tool import by_name
@@ -86,12 +87,12 @@ def later(policy: Any) -> Any:
         (lambda call, tool, run: Allow(), Allow()),
         (lambda call, tool, run: Ask(f"{tool.name} {call.arguments['n']} in {run.id}"),
          Ask("pay 1 in r")),
-        (failing, Ask("the policy failed: OSError: no rules to be found")),
-        (lambda call, tool, run: True, Ask("the policy said True, which is no verdict")),
-        (lambda call, tool, run: None, Ask("the policy said None, which is no verdict")),
-        (forgetting, Ask("the policy failed: ValueError: "
-                         "'remember' is 'call', 'arguments' or 'tool', got 'ever'")),
-        (lambda call, tool, run: Allow, Ask(f"the policy said {Allow}, which is no verdict")),
+        (failing, failed("the policy failed: OSError: no rules to be found")),
+        (lambda call, tool, run: True, failed("the policy said True, which is no verdict")),
+        (lambda call, tool, run: None, failed("the policy said None, which is no verdict")),
+        (forgetting, failed("the policy failed: ValueError: "
+                            "'remember' is 'call', 'arguments' or 'tool', got 'ever'")),
+        (lambda call, tool, run: Allow, failed(f"the policy said {Allow}, which is no verdict")),
     ],
     ids=["allows", "asks", "fails", "says True", "says nothing", "nonsense", "gives the class"],
 )  # fmt: skip

@@ -63,6 +63,15 @@ class Submitting:
         return getattr(self.inner, name)
 
 
+def test_one_chain_in_another_is_refused() -> None:
+    """Its links would be entries of the outer one, and neither would hang together."""
+    key = Fernet(Fernet.generate_key())
+    sealed = EncryptedJournal(AuditedJournal(MemoryJournal()), key.encrypt, key.decrypt)
+    for inner in (AuditedJournal(MemoryJournal()), sealed):
+        with pytest.raises(ValueError, match="one chain is enough"):
+            AuditedJournal(inner)
+
+
 def test_a_link_hangs_on_what_was_written_not_on_what_was_to_be() -> None:
     """An append that was refused, or whose fate is not known, leaves no link behind."""
     store = Submitting()

@@ -99,6 +99,11 @@ def test_a_secret_that_was_left_alone_stays_what_it_is() -> None:
     assert FIRST.faults({**FIRST.arguments, "amount": "x"}) != []
 
 
+DEEP: Any = None
+for _ in range(600):
+    DEEP = [DEEP]
+
+
 @pytest.mark.parametrize(
     ("decision", "why"),
     [
@@ -108,8 +113,9 @@ def test_a_secret_that_was_left_alone_stays_what_it_is() -> None:
         (evolve(FIRST.confirm(), digest=SECOND.digest), "wrong_digest"),
         (evolve(FIRST.confirm(), digest=""), "wrong_digest"),
         (FIRST.modify({"to": "Ann"}), "invalid_arguments"),
+        (FIRST.modify({**FIRST.arguments, "amount": DEEP}), "invalid_arguments"),
     ],
-    ids=["which", "tool", "id", "digest", "empty digest", "misfit"],
+    ids=["which", "tool", "id", "digest", "empty digest", "misfit", "too deep"],
 )
 def test_a_decision_that_does_not_count_changes_nothing(
     decision: ToolExecutionDecision, why: str

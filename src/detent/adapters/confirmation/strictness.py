@@ -24,7 +24,15 @@ def question_of(error: BaseException) -> Ask:
     """What a human is asked where a policy has failed."""
     if isinstance(error, PolicyFailedError):
         return error.question
-    return Ask(f"the policy failed: {type(error).__name__}: {error}")
+    return failed(f"the policy failed: {type(error).__name__}: {error}")
+
+
+def failed(reason: str) -> Ask:
+    """What a human is asked in place of a policy.
+
+    RULE: it might have denied what it let run before; a model may choose by what a policy fails.
+    """
+    return Ask(reason, answers=Answers(remember="call"), is_failure=True)
 
 
 def stricter(one: Ask, other: Ask) -> Ask:
@@ -38,6 +46,7 @@ def stricter(one: Ask, other: Ask) -> Ask:
         least(one.attempts, other.attempts),
         one.approvers & other.approvers,
         afterwards=one.afterwards & other.afterwards,
+        is_failure=one.is_failure or other.is_failure,
     )
 
 

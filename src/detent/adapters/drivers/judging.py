@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import evolve
 
-from detent.adapters.confirmation.strictness import question_of
+from detent.adapters.confirmation.strictness import failed, question_of
 from detent.adapters.system.failures import is_stop
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.errors import require_failure
@@ -86,7 +86,7 @@ async def _awaited(effect: Judge, verdict: Awaitable[Verdict]) -> Judged:
 
 def _judged(effect: Judge, verdict: object) -> Judged:
     if not isinstance(verdict, Allow | Ask | Deny):
-        verdict = Ask(f"the policy said {verdict!r:.100}, which is no verdict")
+        verdict = failed(f"the policy said {verdict!r:.100}, which is no verdict")
     if not isinstance(verdict, Allow):
         secrets = secrets_of_call(effect.call, effect.tool, effect.run.state)
         reason = without_secrets(verdict.reason, secrets, secrets)

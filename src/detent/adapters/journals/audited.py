@@ -122,9 +122,12 @@ class AuditedJournal:
 
     The chain is about what is written to it: put an `EncryptedJournal` into it, and a
     `RedactedJournal` around it. A run that was begun without it has no chain; go on with it there.
+
+    Raises:
+        ValueError: there is one in it already: its links would be taken for entries.
     """
 
-    journal: Journal
+    journal: Journal = field()
     sign: Callable[[str], str] | None = field(default=None, repr=False)
     _links: dict[str, Link] = field(factory=dict, init=False, eq=False, repr=False)
     _first: FirstEntries = field(
@@ -133,6 +136,11 @@ class AuditedJournal:
         repr=False,
         default=Factory(lambda own: FirstEntries(own.journal), takes_self=True),
     )
+
+    @journal.validator
+    def _is_alone(self, _attribute: object, journal: Journal) -> None:
+        if chained(journal) is not None:
+            raise ValueError("there is an AuditedJournal in it already: one chain is enough")
 
     @property
     def claims(self) -> Claims | None:

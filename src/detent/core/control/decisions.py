@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from attrs import asdict, evolve, field, fields_dict, frozen
 from attrs.validators import optional
 
-from detent.core.chat.messages import ToolCall
+from detent.core.chat.messages import DEPTH_MAX, ToolCall
 from detent.core.errors import StoredDataError
 from detent.core.machine.binding import binding_of, is_unfit
 from detent.core.machine.calls import DecisionRefusedError, Refusal, refusal
@@ -37,7 +37,7 @@ from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
 from detent.core.values.checks import meant, names_told, number, of_kind
-from detent.core.values.frozen import thaw
+from detent.core.values.frozen import is_deep, thaw
 
 if TYPE_CHECKING:
     from returns.result import Result
@@ -145,6 +145,9 @@ def match_decision(
         return Failure(Refusal("unknown_call", text))
     ((path, inner, slot),) = matches
     agent = reduce(lambda spec, at: spec.agents[at.tool_name], path, spec)
+    if is_deep(decision.final_tool_params, DEPTH_MAX):
+        text = f"the arguments are nested too deep: no call has more than {DEPTH_MAX} levels"
+        return Failure(Refusal("invalid_arguments", text, (text,)))
     digest = decision.digest
     digest = str(getattr(slot.status, "digest", "")) if digest is None else digest
     answer = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)

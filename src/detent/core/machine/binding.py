@@ -239,6 +239,7 @@ def wants_more(now: Ask, than: Ask) -> list[str]:
     lasts_s = [inf if each.remember_s is None else each.remember_s for each in (ours, theirs)]
     changes = {
         "others must decide, or more people": than.approvers & now.approvers != than.approvers,
+        "they have failed, and may have said no": now.is_failure and not than.is_failure,
         "more is shown": not {*now.reveals} <= {*than.reveals},
         "a yes counts for less": lasts_s[0] < lasts_s[1]
         or SCOPES.index(now.remember) < SCOPES.index(than.remember)
@@ -281,6 +282,7 @@ def _answers(grant: Grant, now: Binding, at: float | None, ask: Ask) -> bool:
     answers, lasts_s = ask.answers, ask.answers.remember_s
     return (
         answers.confirm
+        and not ask.is_failure
         and SCOPES.index(grant.scope) <= SCOPES.index(answers.remember)
         and grant.covers(now, at)
         and (lasts_s in (None, inf) or not is_past(end_of(grant.at or 0, lasts_s), at))
@@ -348,7 +350,7 @@ def change_in(
         return None
     is_as_shown = _is_as_shown(run, tool, grant, {})
     changes = grant.binding.changes(now) or [
-        "that has lapsed" if is_as_shown else CHANGES["inputs"]
+        "that has lapsed, or is no answer to this" if is_as_shown else CHANGES["inputs"]
     ]
     text = f"What was confirmed for further calls does not cover it: {'; '.join(changes)}."
     return FormerDecision(text, grant.call.arguments, grant.revealed)

@@ -159,9 +159,9 @@ class Ask:
         approvers: who may answer.
         spends: what the call takes of budgets if it runs.
         afterwards: who must be among those who answer, if nobody knows afterwards what came of it.
+        is_failure: the policy has failed, so that nothing answers this that was said before.
     """
 
-    # it may quote arguments that are secret, of which only the tool knows
     reason: str = field(default="", validator=_is_text, repr=False)
     remember: Scope = field(default="call", validator=is_scope)
     expires_s: float | None = field(default=None, validator=_may_be_number)
@@ -171,6 +171,7 @@ class Ask:
     approvers: Approvers = ANYBODY
     spends: Amounts = field(default=NOTHING, repr=False)
     afterwards: Approvers = ANYBODY
+    is_failure: bool = field(default=False, validator=_is_choice, kw_only=True)
 
     def about_outcome(self) -> Ask:
         """The question about what came of a call that was asked about in this way."""
@@ -183,7 +184,6 @@ class Ask:
 
 
 PLAIN_ASK = Ask()
-
 
 Verdict: TypeAlias = Allow | Ask | Deny
 
