@@ -99,9 +99,11 @@ def test_a_secret_that_was_left_alone_stays_what_it_is() -> None:
     assert FIRST.faults({**FIRST.arguments, "amount": "x"}) != []
 
 
-DEEP: Any = None
-for _ in range(600):
-    DEEP = [DEEP]
+def nested(levels: int) -> Any:
+    value: Any = None
+    for _ in range(levels):
+        value = [value]
+    return value
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ for _ in range(600):
         (evolve(FIRST.confirm(), digest=SECOND.digest), "wrong_digest"),
         (evolve(FIRST.confirm(), digest=""), "wrong_digest"),
         (FIRST.modify({"to": "Ann"}), "invalid_arguments"),
-        (FIRST.modify({**FIRST.arguments, "amount": DEEP}), "invalid_arguments"),
+        (FIRST.modify({**FIRST.arguments, "amount": nested(600)}), "invalid_arguments"),
     ],
     ids=["which", "tool", "id", "digest", "empty digest", "misfit", "too deep"],
 )

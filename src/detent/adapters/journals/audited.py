@@ -112,6 +112,11 @@ class FirstEntries:
         return True
 
 
+def _has_no_chain(instance: object, attribute: object, journal: Journal) -> None:
+    if chained(journal) is not None:
+        raise ValueError("there is an AuditedJournal in it already: one chain is enough")
+
+
 @frozen
 class AuditedJournal:
     """Keeps runs in `journal`, each entry with a digest of it and of all before it: a chain.
@@ -127,7 +132,7 @@ class AuditedJournal:
         ValueError: there is one in it already: its links would be taken for entries.
     """
 
-    journal: Journal = field()
+    journal: Journal = field(validator=_has_no_chain)
     sign: Callable[[str], str] | None = field(default=None, repr=False)
     _links: dict[str, Link] = field(factory=dict, init=False, eq=False, repr=False)
     _first: FirstEntries = field(
@@ -136,11 +141,6 @@ class AuditedJournal:
         repr=False,
         default=Factory(lambda own: FirstEntries(own.journal), takes_self=True),
     )
-
-    @journal.validator
-    def _is_alone(self, _attribute: object, journal: Journal) -> None:
-        if chained(journal) is not None:
-            raise ValueError("there is an AuditedJournal in it already: one chain is enough")
 
     @property
     def claims(self) -> Claims | None:
