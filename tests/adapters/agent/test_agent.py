@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from math import nan
+from math import inf, nan
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
@@ -358,8 +358,8 @@ def test_a_journal_that_fails_is_not_waited_for_until_the_time_is_up(run: Runner
 
 @pytest.mark.parametrize(
     "price",
-    [{}.__getitem__, lambda reply: nan, lambda reply: None],
-    ids=["raises", "says nothing that counts", "says nothing"],
+    [{}.__getitem__, lambda reply: nan, lambda reply: None, lambda reply: -1.0],
+    ids=["raises", "says nothing that counts", "says nothing", "gives back"],
 )
 def test_a_reply_whose_price_cannot_be_told_is_kept(
     price: Any, run: Runner, caplog: pytest.LogCaptureFixture
@@ -377,9 +377,10 @@ def test_a_reply_whose_price_cannot_be_told_is_kept(
     assert (
         "what a reply of model 'scripted' has cost is not known, and counts as 0.5" in caplog.text
     )
-    free, _ = agent_of("hi", limits=Limits(price=price))
-    unlimited = run(free, "go")
-    assert (unlimited.text, unlimited.cost) == ("hi", 0.0)
+    for limits in (Limits(price=price), Limits(max_cost=inf, price=price)):
+        free, _ = agent_of("hi", limits=limits)
+        unlimited = run(free, "go")
+        assert (unlimited.text, unlimited.cost) == ("hi", 0.0)
 
 
 def test_a_reply_without_a_price_spends_what_its_agent_may(run: Runner) -> None:

@@ -295,6 +295,37 @@ def test_what_was_remembered_answers_no_policy_that_fails(around: Any, scope: An
     assert sent == ["Ann", "Eve", "Ann"]
 
 
+@pytest.mark.parametrize("yeses", [0, 1, 2])
+def test_a_policy_that_fails_takes_nothing_back_of_what_it_has_asked(yeses: int) -> None:
+    """Who may answer, and how, is as it was: nobody knows what it would say now."""
+    paid: Paid = []
+    people = {"ann": ("finance",), "bob": ("finance",)}
+
+    def known(decision: ToolExecutionDecision, call: PendingCall) -> Principal:
+        return Principal(decision.by or "nobody", people.get(decision.by or "", ()))
+
+    two = Ask(approvers=Approvers(2, ("finance",)), answers=Answers(modify=(), respond=False))
+    options: dict[str, Any] = {"journal": MemoryJournal(), "approvers": known}
+    before = agent_of(paid, lambda call, tool, run: two, PAY, **options)
+    question = asked(before.run, "go", run_id="r")
+    for name in [*people][:yeses]:
+        before.decide("r", question.confirm(by=name))
+    failing = agent_of(paid, lambda call, tool, run: 1 / 0, **options)
+
+    again = asked(failing.resume, "r")
+    assert (again.approvers, again.answers.modify, again.answers.respond) == (
+        two.approvers,
+        (),
+        False,
+    )
+    with pytest.raises(DecisionRefusedError, match="has not got the role 'finance'"):
+        failing.decide("r", again.confirm(by="mallory"))
+    for name in people:
+        failing.decide("r", again.confirm(by=name))
+    failing.resume("r")
+    assert paid == [5]
+
+
 def test_what_a_human_has_changed_is_asked_about_where_its_policy_fails() -> None:
     """It was asked about something else, and might deny this; what they say then counts."""
     paid: Paid = []

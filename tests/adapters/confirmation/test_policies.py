@@ -23,11 +23,11 @@ from detent.adapters.confirmation.policies import (
     WithQuestionOptions,
     policy_from,
 )
-from detent.adapters.confirmation.strictness import PolicyFailedError
 from detent.adapters.confirmation.tallies import AskAfter, AskOverBudget
 from detent.approvals import Allow, Answers, Approvers, Ask, judge, pending
 from detent.core.control.decisions import apply_decisions
 from detent.core.run.approval import DecisionRecord, Deny, Rejected, Verdict
+from detent.core.run.strictness import PolicyFailedError
 from detent.core.tools.result import ToolFault
 from detent.machine import (
     CallRef,

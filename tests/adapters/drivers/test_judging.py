@@ -18,9 +18,9 @@ from detent import (
     ToolCall,
     create_tool_from_function,
 )
-from detent.adapters.confirmation.strictness import failed
 from detent.adapters.drivers.judging import TAKEN_OUT, judge_async
 from detent.approvals import Allow, Ask, Deny, judge
+from detent.core.run.strictness import failed
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,

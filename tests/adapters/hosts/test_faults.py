@@ -16,6 +16,7 @@ from detent.adapters.hosts.faults import (
     NOTED_S,
     PART,
     PART_S,
+    PAUSE_MAX_S,
     STRANGE_S,
     Faults,
     Strangers,
@@ -104,6 +105,16 @@ def test_what_could_not_be_read_is_tried_again_a_part_at_a_time(
         sweep.look()
     assert read[2 * PART :] == [*runs]
     assert len(unreadable.texts()) == 2 * PART - 1
+
+
+def test_a_run_that_never_goes_on_rests_as_long_each_time() -> None:
+    """For weeks: no pause is longer than any, and none is too long for a number."""
+    clock = ManualClock(10_000.0)
+    faults = Faults(clock)
+    for _ in range(2_000):
+        until = faults.add("r", "OSError")
+    assert until == clock.now() + PAUSE_MAX_S
+    assert faults.resting() == {"r"}
 
 
 def test_a_clock_that_is_set_back_lets_no_run_rest_for_longer() -> None:

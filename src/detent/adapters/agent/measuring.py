@@ -15,6 +15,7 @@ from attrs import frozen
 from detent.adapters.drivers.run_handle import MeasuredPerformers, NestedPerformers
 from detent.adapters.drivers.steps import Steps, answer
 from detent.adapters.telemetry.logs import LOGGER
+from detent.adapters.telemetry.trails import trail_of
 from detent.core.chat.replies import ChatReply
 from detent.core.errors import require_failure
 from detent.core.run.limits import Limits
@@ -91,13 +92,13 @@ class KnownCost:
         """What a reply has cost."""
         try:
             cost = float(self.price(reply))
-            if isfinite(cost):
+            if isfinite(cost) and cost >= 0:  # less would make room for more
                 return cost
             why = f"gave {cost}"
         except BaseException as error:  # noqa: BLE001 - whatever a function of users raises
             require_failure(error)
             why = f"raised {type(error).__name__}"
-            LOGGER.debug("the price of a reply is not known", exc_info=error)
+            LOGGER.debug("the price of a reply is not known: %s", trail_of(error))
         text = "what a reply of model %r has cost is not known, and counts as %s: `price` %s"
         LOGGER.warning(text, reply.model, self.most, why)
         return self.most
@@ -113,4 +114,5 @@ def known_cost(
     if limits.price is None:
         return outer
     most = outer.most if isinstance(outer, KnownCost) else 0.0
-    return KnownCost(limits.price, max(most, limits.max_cost or 0.0))
+    own = limits.max_cost or 0.0
+    return KnownCost(limits.price, max(most, own if isfinite(own) else 0.0))

@@ -11,12 +11,12 @@ from attrs.validators import instance_of
 
 from detent.adapters.confirmation.described import Classes
 from detent.adapters.confirmation.policies import Judgement, Rule, policy_from
-from detent.adapters.confirmation.strictness import PolicyFailedError, question_of
 from detent.adapters.system.failures import is_stop
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import require_failure
 from detent.core.run.approval import ANYBODY, Allow, Approvers, Ask, Verdict
 from detent.core.run.run import Run
+from detent.core.run.strictness import PolicyFailedError, question_of
 from detent.core.tools.tool import Tool
 
 

@@ -15,7 +15,6 @@ from attrs import evolve, field, frozen
 from attrs.validators import min_len
 
 from detent.adapters.confirmation.described import Described
-from detent.adapters.confirmation.strictness import PolicyFailedError, question_of, stricter
 from detent.adapters.system.failures import outcome_of
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import require_failure
@@ -30,6 +29,7 @@ from detent.core.run.approval import (
 )
 from detent.core.run.effects import Policy
 from detent.core.run.run import Run
+from detent.core.run.strictness import PolicyFailedError, question_of, stricter
 from detent.core.run.totals import Amounts, largest
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool

@@ -11,13 +11,13 @@ from typing import Any
 
 from attrs import evolve
 
-from detent.adapters.confirmation.strictness import failed, question_of
 from detent.adapters.system.failures import is_stop
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.errors import require_failure
 from detent.core.run.approval import Allow, Ask, Deny, Verdict
 from detent.core.run.effects import Judge
 from detent.core.run.events import Judged
+from detent.core.run.strictness import failed, question_of
 from detent.core.tools.redaction import without_secrets
 from detent.core.tools.secrets import secrets_of_call
 

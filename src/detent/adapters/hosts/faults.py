@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 FIRST_PAUSE_S, PAUSE_MAX_S = 1.0, 300.0
 """How long a run that could not go on is left alone: at first, and at most."""
+DOUBLINGS = 10
+"""More of them are over that, and in the end over what a number can be."""
 TELL_S = 3.0
 """How long an engine may take to hear of a run; it is told again by the next look."""
 PART, PART_S = 20, 0.1
@@ -64,7 +66,7 @@ class Faults:
     def add(self, run_id: str, text: str) -> float:
         """A run could not go on; when it is to be tried again, in seconds since 1970."""
         fault = self._faults.setdefault(run_id, _Fault(text))
-        fault.pause_s = pause_s = min(FIRST_PAUSE_S * 2**fault.times, PAUSE_MAX_S)
+        fault.pause_s = pause_s = min(FIRST_PAUSE_S * 2 ** min(fault.times, DOUBLINGS), PAUSE_MAX_S)
         fault.text, fault.is_past, fault.times = text, False, fault.times + 1
         fault.until = self._clock.now() + pause_s
         LOGGER.warning(

@@ -61,6 +61,7 @@ from detent.core.run.run import (
     with_slots,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.run.strictness import as_strict, asked_about
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import check_arguments
@@ -89,7 +90,11 @@ def _apply_verdict(
     tool = spec.tools[slot.call.tool_name]
     now = event.binding or binding_of(run, slot.call, tool)
     past = _past_question(slot)
-    attempt, verdict, demands = attempt_in(slot), event.verdict, list[str]()
+    attempt, verdict, demands = (
+        attempt_in(slot),
+        as_strict(event.verdict, slot),
+        list[str](),
+    )
     if not isinstance(verdict, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
         slot = attrs.evolve(slot, spends=verdict.spends)
@@ -170,11 +175,7 @@ def _answer(slot: Slot) -> str | None:
 
 def _new_demands(spec: AgentSpec[Any], run: Run[Any], slot: Slot, verdict: Verdict) -> list[str]:
     """What the rules of today want more than those by which a call was asked about, or let run."""
-    status = slot.status
-    was = status.ask if isinstance(status, AwaitingDecision) else None
-    if was is None and slot.clearance is not None:
-        was = slot.clearance.ask
-    past = _past_question(slot)
+    was, past = asked_about(slot), _past_question(slot)
     if past.after and not isinstance(verdict, Deny):
         verdict = _about_outcome(past, verdict)
     if not isinstance(verdict, Ask) or not (is_stale(slot) or _answer(slot) is not None):

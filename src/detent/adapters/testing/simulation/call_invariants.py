@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from detent.adapters.testing.simulation.nested_runs import everywhere
@@ -50,6 +50,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.values.frozen import FrozenDict
+from detent.ports.journal import Entry
 
 
 @everywhere
@@ -148,16 +149,14 @@ def no_call_ends_one_process_after_the_other(spec: AgentSpec[Any], trace: Trace)
     A tool's own look-up may say that it never ran.
     """
     ended = Counter[tuple[str, CallRef]]()
-    attempts = dict[tuple[str, CallRef], int]()
     for happening in trace:
         match happening:
-            case Opened(_, _, run):  # a failure may be stored of which no process has heard
-                for ref in _failed_unheard(run, attempts):
+            case Opened(_, entries, run):  # what is stored may be what no process has heard of
+                for ref in _ended_or_decided(entries):
                     del ended[run.id, ref]
             case Folded(event=HumanDecided(ref), after=after) if happening.is_change:
                 del ended[after.id, ref]
-            case Folded(event=ToolStarted(ref, attempt), after=after) if happening.is_change:
-                attempts[after.id, ref] = attempt
+            case Folded(event=ToolStarted(ref), after=after) if happening.is_change:
                 if ended[after.id, ref] >= CRASHES_MAX:
                     yield f"call {ref} began once more, after {ended[after.id, ref]} crashes"
             case Folded(before=before, event=event, after=after) if happening.is_change:
@@ -171,17 +170,15 @@ def no_call_ends_one_process_after_the_other(spec: AgentSpec[Any], trace: Trace)
                 pass
 
 
-def _failed_unheard(
-    run: Run[Any], attempts: Mapping[tuple[str, CallRef], int]
-) -> Iterator[CallRef]:
-    """The calls whose next attempt is owed, and of which no process has heard that the last failed.
-
-    `attempts` are those that have begun last.
-    """
-    for slot in run.slots:
-        begun = attempts.get((run.id, slot.ref))
-        if begun and isinstance(slot.status, Ready | BackingOff) and slot.status.attempt > begun:
-            yield slot.ref
+def _ended_or_decided(entries: Sequence[Entry]) -> frozenset[CallRef]:
+    """The calls that have failed by themselves, or were decided about, and not begun since."""
+    found = set[CallRef]()
+    for entry in entries:
+        if entry.kind == ToolStarted.__name__:
+            found.discard(CallRef(*entry.data["ref"]))
+        elif entry.kind in {ToolRaised.__name__, HumanDecided.__name__}:
+            found.add(CallRef(*entry.data["ref"]))
+    return frozenset(found)
 
 
 def _no_longer_running(before: Run[Any], after: Run[Any]) -> Iterator[Slot]:

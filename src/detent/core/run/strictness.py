@@ -5,8 +5,9 @@ from __future__ import annotations
 from attrs import evolve
 
 from detent.core.errors import DetentError
-from detent.core.run.approval import SCOPES, Answers, Ask, Scope
+from detent.core.run.approval import SCOPES, Answers, Ask, Scope, Verdict
 from detent.core.run.limits import least
+from detent.core.run.run import AwaitingDecision, Slot
 
 
 class PolicyFailedError(DetentError, RuntimeError):
@@ -33,6 +34,24 @@ def failed(reason: str) -> Ask:
     RULE: it might have denied what it let run before; a model may choose by what a policy fails.
     """
     return Ask(reason, answers=Answers(remember="call"), is_failure=True)
+
+
+def as_strict(verdict: Verdict, slot: Slot) -> Verdict:
+    """A verdict on a call; of a policy that has failed with all that was asked before.
+
+    RULE: whom it would ask, and how, nobody knows. What it has said is not taken back by that.
+    """
+    was = asked_about(slot)
+    if was is None or not isinstance(verdict, Ask) or not verdict.is_failure:
+        return verdict
+    return evolve(stricter(verdict, was), spends=verdict.spends)
+
+
+def asked_about(slot: Slot) -> Ask | None:
+    """What is asked about a call, or was when it was let run."""
+    if isinstance(slot.status, AwaitingDecision):
+        return slot.status.ask
+    return None if slot.clearance is None else slot.clearance.ask
 
 
 def stricter(one: Ask, other: Ask) -> Ask:
