@@ -90,11 +90,8 @@ def _apply_verdict(
     tool = spec.tools[slot.call.tool_name]
     now = event.binding or binding_of(run, slot.call, tool)
     past = _past_question(slot)
-    attempt, verdict, demands = (
-        attempt_in(slot),
-        as_strict(event.verdict, slot),
-        list[str](),
-    )
+    verdict = as_strict(event.verdict, slot)
+    attempt, demands = attempt_in(slot), list[str]()
     if not isinstance(verdict, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
         slot = attrs.evolve(slot, spends=verdict.spends)
