@@ -89,9 +89,8 @@ def _apply_verdict(
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
     tool = spec.tools[slot.call.tool_name]
     now = event.binding or binding_of(run, slot.call, tool)
-    past = _past_question(slot)
+    attempt, past, demands = attempt_in(slot), _past_question(slot), list[str]()
     verdict = as_strict(event.verdict, slot)
-    attempt, demands = attempt_in(slot), list[str]()
     if not isinstance(verdict, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
         slot = attrs.evolve(slot, spends=verdict.spends)

@@ -58,6 +58,9 @@ def test_a_worker_says_of_tools_that_others_took_for_lost_that_they_never_ran(
     assert (len(paid), len({*paid}), silent_in(tmp_path)) == (2 * TURNS, 2 * TURNS, 0)
 
 
+A_MINUTE_S = 60.0
+
+
 def test_a_worker_that_is_silent_in_the_middle_of_a_transaction_holds_no_run_for_long(
     tmp_path: Path,
 ) -> None:
@@ -76,7 +79,7 @@ def test_a_worker_that_is_silent_in_the_middle_of_a_transaction_holds_no_run_for
 
     paid = paid_in(tmp_path)
     assert (len(paid), len({*paid}), silent_in(tmp_path)) == (2 * TURNS, 2 * TURNS, 0)
-    assert took_s < PATIENCE_S
+    assert took_s < A_MINUTE_S  # 20 s on a quiet machine
 
 
 @contextmanager
