@@ -41,6 +41,8 @@ asks = Agent(
 """
 NO_CONTENT = b"HTTP/1.1 204 No Content"
 T = TypeVar("T")
+LONG = 20_000_000
+"""More than the system keeps of what is sent and not read."""
 FEW = 96
 """So many descriptors the process has."""
 
@@ -134,7 +136,8 @@ class LaterLoop(asyncio.SelectorEventLoop):
 class Site:
     """A server of uvicorn in the running event loop, whose answers come when they are let."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, body: bytes = b"") -> None:
+        self._body = body
         self.answer, self.asked = asyncio.Event(), asyncio.Event()
         self._socket, self._lines = socket.create_server(("127.0.0.1", 0)), list[Line]()
         self._config = uvicorn.Config(
@@ -151,8 +154,10 @@ class Site:
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
         self.asked.set()
         await self.answer.wait()
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body"})
+        size = [(b"content-length", b"%d" % len(self._body))] if self._body else []
+        status = 200 if self._body else 204
+        await send({"type": "http.response.start", "status": status, "headers": size})
+        await send({"type": "http.response.body", "body": self._body})
 
     async def __aenter__(self) -> Self:
         kind: Any = self._config.http_protocol_class
@@ -256,6 +261,39 @@ def test_who_was_quiet_for_longest_makes_place() -> None:
             assert await late.rest() == b""
             site.answer.set()
             assert [await line.answer() for line in (busy, second)] == [NO_CONTENT] * 2
+
+    played(main())
+
+
+def test_who_has_said_something_since_stays() -> None:
+    """It came first, and is not the one that has said nothing for longest."""
+
+    async def main() -> None:
+        async with Site(2) as site, asyncio.timeout(3600):
+            site.answer.set()
+            first, second = await site.connect(), await site.connect()
+            first.ask()
+            assert await first.answer() == NO_CONTENT
+            await site.connect()
+            assert await second.rest() == b""
+            first.ask()
+            assert await first.answer() == NO_CONTENT
+
+    played(main())
+
+
+def test_whose_answer_is_still_to_be_sent_stays() -> None:
+    """It is whole for the app that gave it, and not for who reads it slowly."""
+
+    async def main() -> None:
+        async with Site(1, b"a" * LONG) as site, asyncio.timeout(3600):
+            site.answer.set()
+            slow = await site.connect()
+            slow.ask()
+            assert await slow.answer() == b"HTTP/1.1 200 OK"
+            late = await site.connect()
+            assert await late.rest() == b""
+            assert len(await slow.reader.readexactly(LONG)) == LONG
 
     played(main())
 

@@ -190,8 +190,8 @@ class Driving:
     async def _drive(self, run_id: str, leg: _Leg, handle: AnyHandle | None) -> None:
         try:
             legs = self._legs[leg.group[0]]
-            told = (self._channels, self.faults, run_id, leg.inbox)
-            length = await drive(legs, *told, handle=handle)
+            run = (self._channels, self.faults, run_id, leg.inbox)
+            length = await drive(legs, *run, handle=handle)
             await self._left(run_id, length)
         except RunOfEngineError as error:  # nobody here can go on with it, and people are to know
             self.faults.add(run_id, type(error).__name__)

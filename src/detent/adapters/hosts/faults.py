@@ -260,8 +260,8 @@ class Sweep:
     def _work_off(self, left: Iterator[T], work: Callable[[T], object]) -> bool:
         """Do the next part; whether that was the last one."""
         end = monotonic() + PART_S
-        for count, one in enumerate(left, 1):
-            work(one)
+        for count, item in enumerate(left, 1):
+            work(item)
             if count >= PART and monotonic() >= end:
                 return False
         return True

@@ -185,8 +185,8 @@ class StoredHost(ABC):
         self._drives = await self._open(finder)
         ask = self._drives.ask_anew
         self._anew = anew = AskingAnew(ask, self._keeper, self._clock, self._read_again)
-        told = evolve(self._reading, outdated=anew.tell, current=anew.drop)
-        self._reading = evolve(told, is_bound=self._drives.is_bound)
+        reading = evolve(self._reading, outdated=anew.tell, current=anew.drop)
+        self._reading = evolve(reading, is_bound=self._drives.is_bound)
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
         self._questions = QuestionLooks(self._reading.questions, self._clock)
@@ -241,8 +241,8 @@ class StoredHost(ABC):
         count = None if asked_for is None else asked_for.count
         waited = None if asked_for is None else asked_for.waited_s(self._clock.now())
         faults = Counter(names) + Counter(health.more_faults)
-        told = (health.is_ready, health.running, health.waiting, faults)
-        return HostFigures(*told, count, waited)
+        figures = (health.is_ready, health.running, health.waiting, faults)
+        return HostFigures(*figures, count, waited)
 
     @abstractmethod
     def hurry(self) -> None:

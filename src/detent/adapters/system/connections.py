@@ -61,9 +61,9 @@ def burst_of(most: int) -> int:
 class BoundedConnection(asyncio.Protocol):
     """A connection of a server that holds `most` at once. It goes before a protocol of uvicorn.
 
-    RULE: the one that has been quiet for longest makes place for the next, and not the next itself:
-    else whoever opens them and says nothing would shut out the probe that asks how this process is.
-    Where each of them is being answered, the next one is closed.
+    RULE: the one that has said nothing for longest makes place for the next, and not the next one
+    itself: else whoever opens them and says nothing would shut out the probe that asks how this
+    process is. Where each of them is being answered, the next one is closed.
     """
 
     most: int = MOST
@@ -73,9 +73,10 @@ class BoundedConnection(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no request has come that is still to be answered."""
+        """Whether no request has come that is still to be answered, and no answer to be sent."""
         cycle = cast(Any, self).cycle  # of uvicorn: a request whose head has come, and its answer
-        return cycle is None or bool(cycle.response_complete)
+        is_sent = self._line.get_write_buffer_size() == 0
+        return cycle is None or (is_sent and bool(cycle.response_complete))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Hold it, and close one if there are too many."""
@@ -84,10 +85,12 @@ class BoundedConnection(asyncio.Protocol):
         self._wait()
         self.held[self] = None
         if len(self.held) > self.most:
-            next(one for one in self.held if one.is_quiet).close()  # at last, this one
+            next(other for other in self.held if other.is_quiet).close()  # at last, this one
 
     def data_received(self, data: bytes) -> None:
         """Wait no longer where the head of a request has come."""
+        if self in self.held:
+            self.held[self] = self.held.pop(self)  # the last one that has said something
         if self._end is None and self.is_quiet:
             self._wait()
         super().data_received(data)

@@ -162,7 +162,7 @@ class Ask:
         is_failure: the policy has failed, so that nothing answers this that was said before.
     """
 
-    reason: str = field(default="", validator=_is_text, repr=False)
+    reason: str = field(default="", validator=_is_text, repr=False)  # as that of `Deny`
     remember: Scope = field(default="call", validator=is_scope)
     expires_s: float | None = field(default=None, validator=_may_be_number)
     reveals: tuple[str, ...] = field(default=(), validator=deep_iterable(_is_text, _is_tuple))

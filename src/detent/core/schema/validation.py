@@ -108,7 +108,7 @@ class Validator:
     def _all_faults(self, value: object, whole: str) -> list[str]:
         errors = list(self._compiled.iter_errors(value))
         try:
-            return Explainer(self.schema, value, whole).told(errors)
+            return Explainer(self.schema, value, whole).summary(errors)
         except LookupError:  # a reference that only the library follows: it says it in its words
             return [f"{whole} do not fit: {error.message[:200]}" for error in errors[:FAULTS_MAX]]
 
@@ -125,7 +125,7 @@ class Validator:
                 opened = closed(self.schema, options)
                 if is_short(part_at(value, error.instance_path), union, opened):
                     root, error = opened, _first_error(opened, value) or error
-            return [*Explainer(root, value, whole).told([error]), MORE]
+            return [*Explainer(root, value, whole).summary([error]), MORE]
         except (LookupError, TypeError, ValueError):  # references that only the library follows
             is_right = self._compiled.is_valid(value)
         return [] if is_right else [f"{whole} do not fit, and it would take too long to say where"]

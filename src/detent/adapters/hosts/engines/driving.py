@@ -203,13 +203,13 @@ class EngineDriving:
 
     async def _leg(self, run: StoredRun, inbox: AsyncInbox) -> int:
         """Whoever has the run, and may not have heard, is waited for a moment."""
-        told = (self._reading.legs[run.agent], self._channels, self.faults, run.run_id, inbox)
+        leg = (self._reading.legs[run.agent], self._channels, self.faults, run.run_id, inbox)
         for pause_s in BUSY_S:
             try:
-                return await drive(*told)
+                return await drive(*leg)
             except RunBusyError:
                 await asyncio.sleep(pause_s)
-        return await drive(*told)
+        return await drive(*leg)
 
     async def _left(self, run_id: str, length: int) -> float | None:
         """From when on a run is to go on that was left behind so many entries."""

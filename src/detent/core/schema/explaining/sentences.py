@@ -74,7 +74,7 @@ class Explainer:
     whole: str
     depth: int = 0
 
-    def told(self, errors: Sequence[ValidationError]) -> list[str]:
+    def summary(self, errors: Sequence[ValidationError]) -> list[str]:
         """The first sentences about errors, and how many more there are: these are not worded."""
         speaking = [*self._speaking(errors)]
         found: dict[str, None] = {}
