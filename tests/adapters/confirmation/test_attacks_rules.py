@@ -295,6 +295,23 @@ def test_what_was_remembered_answers_no_policy_that_fails(around: Any, scope: An
     assert sent == ["Ann", "Eve", "Ann"]
 
 
+def test_a_policy_may_say_itself_that_it_has_failed() -> None:
+    """Nothing that was remembered answers it then, though a yes to it may be remembered."""
+    paid: Paid = []
+    large = ToolCall("pay", {"amount": 9})
+
+    def careful(call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
+        return Ask("the list is away", is_failure=call.arguments["amount"] > 5)
+
+    agent = agent_of(paid, careful, PAY, large, "done", journal=MemoryJournal())
+    agent.decide("r", asked(agent.run, "go", run_id="r").confirm(remember="tool"))
+    question = asked(agent.resume, "r")
+    assert (paid, question.arguments["amount"]) == ([5], 9)
+    agent.decide("r", question.confirm())
+    assert agent.resume("r").text == "done"
+    assert paid == [5, 9]
+
+
 @pytest.mark.parametrize("yeses", [0, 1, 2])
 def test_a_policy_that_fails_takes_nothing_back_of_what_it_has_asked(yeses: int) -> None:
     """Who may answer, and how, is as it was: nobody knows what it would say now."""
