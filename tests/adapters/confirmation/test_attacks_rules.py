@@ -296,12 +296,12 @@ def test_what_was_remembered_answers_no_policy_that_fails(around: Any, scope: An
 
 
 def test_a_policy_may_say_itself_that_it_has_failed() -> None:
-    """Nothing that was remembered answers it then, though a yes to it may be remembered."""
+    """Nothing that was remembered answers it then."""
     paid: Paid = []
     large = ToolCall("pay", {"amount": 9})
 
     def careful(call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
-        return Ask("the list is away", is_failure=call.arguments["amount"] > 5)
+        return Ask("the list is away", is_failure=call.arguments == large.arguments)
 
     agent = agent_of(paid, careful, PAY, large, "done", journal=MemoryJournal())
     agent.decide("r", asked(agent.run, "go", run_id="r").confirm(remember="tool"))
