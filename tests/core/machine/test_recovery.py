@@ -406,8 +406,8 @@ def test_what_is_remembered_goes_along_with_a_copy() -> None:
 
     copy = rebind(run, "copy", "n-copy")
     call = run.slots[1].call
-    assert grant.covers(binding_of(copy, call, PAY), 1.0)
-    assert not grant.covers(binding_of(copy, call, another.tools["pay"]), 1.0)
+    assert grant.fits(binding_of(copy, call, PAY))
+    assert not grant.fits(binding_of(copy, call, another.tools["pay"]))
     assert rebind(evolve(copy, nonce="edited"), "next", "n").grants == ()
     assert (again.grants, [slot.status for slot in again.slots]) == ((), [AwaitingPolicy()] * 2)
     assert [slot.call for slot in again.slots] == [slot.call for slot in run.slots]
@@ -422,8 +422,8 @@ def test_what_is_remembered_for_some_arguments_goes_along_with_them() -> None:
     (grant,) = rebind(run, "copy", "n-copy").grants
 
     copy = rebind(run, "copy", "n-copy")
-    covers = [grant.covers(binding_of(copy, slot.call, PAY), 1.0) for slot in run.slots]
-    assert covers == [True, False]
+    fits = [grant.fits(binding_of(copy, slot.call, PAY)) for slot in run.slots]
+    assert fits == [True, False]
 
 
 def test_only_guarded_calls_that_have_not_begun_are_judged_anew() -> None:

@@ -101,16 +101,14 @@ def test_for_this_call_only_is_no_more_whatever_the_policy_remembers() -> None:
     assert event_from_json(spec, json.loads(stored)) == said
 
 
-def test_what_a_grant_covers() -> None:
-    """All of a call but, for a tool, its arguments; and only until it ends."""
+def test_what_fits_a_grant() -> None:
+    """All of a call but, for a tool, its arguments."""
     binding = Binding("r", "t", "i", "a")
     others = [evolve(binding, **{name: "x"}) for name in ("run", "tool", "inputs", "arguments")]
     equal, tool = (
-        Grant(CallRef(1, 0), ToolCall("pay", FIVE, "a"), scope, binding, expires_at=5.0)
+        Grant(CallRef(1, 0), ToolCall("pay", FIVE, "a"), scope, binding)
         for scope in ("arguments", "tool")
     )
 
-    assert [equal.covers(one, 5.0) for one in (binding, *others)] == [True, *[False] * 4]
-    assert [tool.covers(one, 5.0) for one in (binding, *others)] == [True, *[False] * 3, True]
-    assert not equal.covers(binding, 6.0)
-    assert not equal.covers(binding, None)
+    assert [equal.fits(one) for one in (binding, *others)] == [True, *[False] * 4]
+    assert [tool.fits(one) for one in (binding, *others)] == [True, *[False] * 3, True]

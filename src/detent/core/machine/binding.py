@@ -262,7 +262,7 @@ def grant_for(  # noqa: PLR0917 - what is asked
 ) -> Grant | None:
     """What is remembered that answers a question about a call: its giver has seen as much."""
     grants = _informed_grants(run, tool, now, ask)
-    found = (grant for grant in grants if _answers(grant, now, at, ask))
+    found = (grant for grant in grants if _answers(grant, at, ask))
     return next((grant for grant in found if not is_of_nobody(spec, run, grant.ref)), None)
 
 
@@ -277,27 +277,27 @@ def is_of_nobody(spec: AgentSpec[Any], run: Run[Any], ref: CallRef) -> bool:
     return last.who is None and isinstance(last.decision, Confirmed | Modified)
 
 
-def _answers(grant: Grant, now: Binding, at: float | None, ask: Ask) -> bool:
-    """Whether a grant answers a question about a call: it could, given now."""
+def _answers(grant: Grant, at: float | None, ask: Ask) -> bool:
+    """Whether a grant that fits a call answers a question about it: it could, given now."""
     answers, lasts_s = ask.answers, ask.answers.remember_s
     return (
         answers.confirm
         and not ask.is_failure
         and SCOPES.index(grant.scope) <= SCOPES.index(answers.remember)
-        and grant.covers(now, at)
+        and not is_past(grant.expires_at, at)
         and (lasts_s in (None, inf) or not is_past(end_of(grant.at or 0, lasts_s), at))
         and ask.approvers in (ANYBODY, grant.approvers)
     )
 
 
 def _informed_grants(run: Run[Any], tool: Tool, now: Binding, ask: Ask) -> list[Grant]:
-    """What is remembered of people who have seen all that a question about such a call shows.
+    """What fits a call, of what is remembered of people who have seen all that a question shows.
 
     RULE: what they were shown is what they have confirmed, whatever of it the tool binds.
     """
-    near = [grant for grant in run.grants if _is_near(grant, now)]  # there may be many others
-    names = inputs_in(run, tool, ask.reveals).keys() if near else frozenset[str]()
-    informed = (grant for grant in near if names <= {*grant.revealed})
+    fitting = [grant for grant in run.grants if grant.fits(now)]  # there may be many others
+    names = inputs_in(run, tool, ask.reveals).keys() if fitting else frozenset[str]()
+    informed = (grant for grant in fitting if names <= {*grant.revealed})
     as_shown = dict[tuple[str, ...], object]()  # read once: there may be many that show the same
     return [grant for grant in informed if _is_as_shown(run, tool, grant, as_shown)]
 
@@ -322,7 +322,7 @@ def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
         return False
     # as they were given: a call that was let run by one may begin after its end
     grants = _informed_grants(run, tool, now, ask)
-    return not any(_answers(grant, now, grant.at or 0, ask) for grant in grants)
+    return not any(_answers(grant, grant.at or 0, ask) for grant in grants)
 
 
 def change_in(

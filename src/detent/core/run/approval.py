@@ -11,7 +11,6 @@ from attrs import Attribute, evolve, field, fields_dict, frozen
 from attrs.validators import and_, deep_iterable, min_len, optional
 
 from detent.core.chat.messages import ToolCall
-from detent.core.run.limits import is_past
 from detent.core.run.refs import CallRef, Path
 from detent.core.run.totals import NOTHING, Amounts
 from detent.core.tools.masking import masked
@@ -394,7 +393,9 @@ class Grant:
             "expires_at": self.expires_at,
         }
 
-    def covers(self, binding: Binding, at: float | None) -> bool:
-        """Whether a call with this binding need not be asked about, at a time."""
-        lacks = {"arguments"} if self.scope == "tool" else set[str]()
-        return {*self.binding.differing(binding)} <= lacks and not is_past(self.expires_at, at)
+    def fits(self, now: Binding) -> bool:
+        """Whether a call with this binding has in common with that one what it must."""
+        was = self.binding
+        if self.scope == "tool" and was.inputs == now.inputs:  # by them most differ, of very many
+            was = evolve(was, arguments=now.arguments)
+        return was == now
