@@ -53,6 +53,11 @@ def test_a_fingerprint_that_is_not_whole_is_none() -> None:
     """What is stored may be damaged."""
     assert not is_fingerprint({"tools": {"ask": {}}, "state": {}})
     assert not is_fingerprint({"state": {}})
+    assert not is_fingerprint({"tools": {}, "state": {}, "agents": []})
+    assert not is_fingerprint({"tools": {}, "state": {}, "agents": {"0": {"state": {}}}})
+    schema = {"schema": "s", "description": "d"}
+    assert is_fingerprint({"tools": {"ask": {**schema, "masked": ["a"]}}, "state": {}})
+    assert not is_fingerprint({"tools": {"ask": {**schema, "masked": [1]}}, "state": {}})
 
 
 def test_a_fingerprint_says_which_parameters_people_may_not_see() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 from attrs import Attribute, field, frozen
@@ -22,6 +23,7 @@ from detent.core.values.checks import names_told, of_kind
 from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
+Test: TypeAlias = Callable[[object], bool]
 
 
 def _is_effect(instance: object, attribute: Attribute[Effect], value: Effect) -> None:
@@ -136,15 +138,20 @@ class CallRule(Described):
         if self.labels and not any(fnmatchcase(a, b) for a in run.labels for b in self.labels):
             return False
         held = {key: json_of(run.state.read(key)) for key in self.state if _holds(run, key)}
-        surely = self.effect == "allow"
         return all(
-            name in values and _fits(pattern, values[name], surely=surely)
-            for patterns, values in (
-                (self.arguments, with_defaults(call, tool)),
-                (self.state, held),
-            )
-            for name, pattern in patterns.items()
+            name in values and fits(values[name])
+            for tests, values in zip(self._tests, (with_defaults(call, tool), held), strict=True)
+            for name, fits in tests.items()
         )
+
+    @cached_property
+    def _tests(self) -> tuple[dict[str, Test], dict[str, Test]]:
+        """Whether a value fits, by argument and by key of the state: each pattern is read once."""
+        arguments, state = (
+            {name: _test_of(each, surely=self.effect == "allow") for name, each in patterns.items()}
+            for patterns in (self.arguments, self.state)
+        )
+        return arguments, state
 
 
 @names_told
@@ -200,13 +207,14 @@ def _holds(run: Run[Any], key: str) -> bool:
     return key in run.state.fields and run.state.holds(key)
 
 
-def _fits(pattern: object, value: object, *, surely: bool) -> bool:
+def _test_of(pattern: object, *, surely: bool) -> Test:
+    """Whether a value fits a pattern."""
     if isinstance(pattern, str):
-        return isinstance(value, str) and fnmatchcase(value, pattern)
+        return lambda value: isinstance(value, str) and fnmatchcase(value, pattern)
     if isinstance(pattern, Mapping):
         from detent.adapters.confirmation.readings import possible, sure
         from detent.core.schema.validation import Validator
 
-        schema = sure(pattern) if surely else possible(pattern)
-        return Validator(schema).fits(thaw(value))
-    return identity(thaw(pattern)) == identity(thaw(value))
+        validator = Validator(sure(pattern) if surely else possible(pattern))
+        return lambda value: validator.fits(thaw(value))
+    return lambda value: identity(thaw(pattern)) == identity(thaw(value))

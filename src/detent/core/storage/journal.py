@@ -284,8 +284,12 @@ def mismatches(
 def is_fingerprint(value: object) -> bool:
     """Whether it is whole: what is stored may be damaged."""
     match value:
-        case {"tools": dict(tools), "state": dict()}:
-            return all(_is_tool(tool) for tool in tools.values())
+        case {"tools": dict(tools), "state": dict(), **more}:
+            inner = more.get("agents", {})
+            are_tools = all(map(_is_tool, tools.values()))
+            return (
+                are_tools and isinstance(inner, dict) and all(map(is_fingerprint, inner.values()))
+            )
         case _:
             return False
 
@@ -321,8 +325,9 @@ def _digest(parameters: Mapping[str, object]) -> str:
 
 def _is_tool(value: object) -> bool:
     match value:
-        case {"schema": str(), "description": str()}:
-            return True
+        case {"schema": str(), "description": str(), **more}:
+            names = more.get("masked", [])
+            return isinstance(names, list) and all(isinstance(name, str) for name in names)
         case _:
             return False
 

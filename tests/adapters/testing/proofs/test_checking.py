@@ -427,7 +427,7 @@ def test_humans_say_that_a_yes_counts_for_more_where_they_may() -> None:
 
 def test_a_grant_that_covers_another_tool_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim counts by itself what a human has said yes to."""
-    monkeypatch.setattr(Grant, "covers", lambda *_: True)
+    monkeypatch.setattr(Grant, "fits", lambda *_: True)
     spec = evolve(SPEC, policies=FrozenDict(pay=always_ask, look=always_ask))
 
     with pytest.raises(Refuted, match="nobody has approved"):
