@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from math import inf, isinf, isnan
+from math import inf, isinf, isnan, nextafter
 from typing import Any
 
 from attrs import field, frozen
@@ -34,7 +35,8 @@ MOST = 1e300
 def _amount_of(value: object) -> float:
     """What a call takes. JSON has no decimals, which are texts; one that is none may take all.
 
-    RULE: an amount below zero would make room for more than the budget, confirmed or not.
+    RULE: an amount below zero would make room for more than the budget, confirmed or not, and one
+    that a float has no room for counts as the next that it has.
     """
     if isinstance(value, str):
         try:
@@ -42,7 +44,10 @@ def _amount_of(value: object) -> float:
         except (InvalidOperation, OverflowError, ValueError):
             return MOST
         value = MOST if isnan(value) else value
-    return float(min(value, MOST)) if isinstance(value, int | float) and value > 0 else 0.0
+    if not isinstance(value, int | float) or value <= 0:
+        return 0.0
+    amount = float(min(value, MOST))
+    return amount if amount >= min(value, MOST) else nextafter(amount, inf)
 
 
 @frozen
@@ -64,10 +69,11 @@ class AskAfter(Rule):
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Count."""
         name = calls_budget(tool.name)
-        # those that other rules have let through, without a word of this, are in the run
-        own = sum(1 for _ in _let_through(run, tool))
-        counted = int(run.spent.get(name, 0))
-        before = max(counted, own + run.calls_inside.get(tool.name, 0))
+        before = int(run.spent.get(name, 0))
+        if before < self.calls:  # as often at most a run is walked through, however long it is
+            # those that other rules have let through, without a word of this, are in the run
+            own = sum(1 for _ in _let_through(run, tool))
+            before = max(before, own + run.calls_inside.get(tool.name, 0))
         takes = FrozenDict({name: 1.0})
         if before < self.calls:
             return Allow(takes)
@@ -129,15 +135,25 @@ def _let_through(run: Run[Any], tool: Tool) -> Iterator[ToolCall]:
 
     Not those that a human has stopped, nor those that never fitted the tool.
     """
-    calls = [result.origin for message in run.messages for result in message.tool_call_results]
-    for record in run.decisions:
-        is_past = not record.path and record.ref.turn < run.turn
-        is_stop = isinstance(record.decision, Rejected | Answered)
-        # one for each: an equal call of another turn may have run
-        if is_past and is_stop and record.call in calls:
-            calls.remove(record.call)
+    stops = Counter(
+        record.call
+        for record in run.decisions
+        if isinstance(record.decision, Rejected | Answered)
+        and (record.call.tool_name, record.path) == (tool.name, ())
+        and record.ref.turn < run.turn
+    )
     stopped = (AwaitingPolicy, Refused, AnsweredByHuman)
-    calls += [slot.call for slot in run.slots if not isinstance(slot.status, stopped)]
-    for call in calls:
-        if call.tool_name == tool.name and not argument_faults(call, tool):
+    results = (result for message in run.messages for result in message.tool_call_results)
+    begun = (slot.call for slot in run.slots if not isinstance(slot.status, stopped))
+    for call in (result.origin for result in results):
+        if not _is_of(call, tool):
+            continue
+        if stops and stops[call] > 0:  # one for each: an equal call of another turn may have run
+            stops[call] -= 1
+        else:
             yield call
+    yield from (call for call in begun if _is_of(call, tool))
+
+
+def _is_of(call: ToolCall, tool: Tool) -> bool:
+    return call.tool_name == tool.name and not argument_faults(call, tool)

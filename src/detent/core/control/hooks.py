@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 from attrs import Attribute, evolve, field, frozen
 
 from detent.core.errors import DetentError, require_failure
+from detent.core.machine.binding import arguments_digest
 from detent.core.run.effects import AskModel, Effect, RunTool
 from detent.core.run.events import (
     AnswerRejected,
@@ -173,7 +174,12 @@ def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> AnswerRejected | None:
 
 
 def _rewrite(effect: Any, new: RunTool, run: Run[Any]) -> RunTool | CallRewritten:
-    """What hooks have made of a call, or that it is another one, where a policy stands."""
+    """What hooks have made of a call, or that it is another one, where a policy stands.
+
+    RULE: its idempotency key is that of the run, which knows when a call is made again.
+    """
+    if new.name is not effect.name:
+        new = evolve(new, name=effect.name)
     if not any(slot.ref == new.ref and slot.clearance is not None for slot in run.slots):
         return new
     is_same = (new.call.tool_name, new.call.id) == (effect.call.tool_name, effect.call.id)
@@ -185,7 +191,10 @@ def _rewrite(effect: Any, new: RunTool, run: Run[Any]) -> RunTool | CallRewritte
         )
     call = without_hidden(new.call, new.tool)  # the state fills these in, whatever is said of them
     call = evolve(call, secret=new.tool.masked)
-    return evolve(new, call=call) if call == effect.call else CallRewritten(new.ref, call)
+    # Python takes True for 1, which may be another thing to a rule and to whoever is asked
+    digests = {arguments_digest(each, new.tool) for each in (call, effect.call)}
+    is_other = call != effect.call or len(digests) > 1
+    return CallRewritten(new.ref, call) if is_other else evolve(new, call=call)
 
 
 def _call(hook: Hook, *arguments: object) -> object:

@@ -5,7 +5,7 @@ A decision that does not count changes nothing; a `Refusal` says why.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -42,10 +42,11 @@ from detent.core.run.run import (
     move,
 )
 from detent.core.run.spec import AgentSpec
-from detent.core.schema.json_values import identity
+from detent.core.schema.json_values import Place, identity, path_text
 from detent.core.tools import wording
+from detent.core.tools.defaults import with_defaults
 from detent.core.tools.invocation import argument_faults
-from detent.core.tools.masking import masked
+from detent.core.tools.masking import MASK
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
@@ -180,20 +181,42 @@ def not_entitled(
 def change_faults(call: ToolCall, decision: Modified, tool: Tool) -> list[str]:
     """One sentence for each way in which a human's arguments are not what the tool takes.
 
-    One that was shown and is left out has a default that nobody has seen: that must be said.
+    RULE: what runs is what they say, or what they were shown. A default that takes the place of
+    something else, or of nothing, nobody has seen: it must be said, however deep.
     """
     new_call = attrs.evolve(call, arguments=decision.arguments)
-    missing = (call.arguments.keys() & tool.defaults.keys()) - decision.arguments.keys()
-    defaults = masked(tool.defaults, tool.masked)
+    if faults := argument_faults(new_call, tool):
+        return faults
+    was, now = with_defaults(call, tool), with_defaults(new_call, tool)
     notes = [
-        f"{name!r} is left out, so that it would be {defaults[name]!r}" for name in sorted(missing)
+        f"{path_text(place)!r} is left out, so that it would be "
+        f"{MASK if place[0] in tool.masked else repr(value)}"
+        for place, value in _unseen(decision.arguments, now, was)
     ]
     # RULE: what the state fills in is that whatever is said here, and would be recorded as this
     notes += [
         f"{name!r} is filled in from the state: it cannot be said here"
         for name in sorted(decision.arguments.keys() & tool.hidden)
     ]
-    return argument_faults(new_call, tool) or notes
+    return notes
+
+
+def _unseen(
+    said: object, now: object, was: object, place: Place = ()
+) -> Iterator[tuple[Place, object]]:
+    """What is filled in to what is `said`, and is not what was there: its place, and what it is."""
+    parts, before = _parts(said), _parts(was)
+    for name, value in _parts(now).items() if isinstance(said, dict | list) else ():
+        if name in parts:
+            yield from _unseen(parts[name], value, before.get(name), (*place, name))
+        elif name not in before or identity(before[name]) != identity(value):
+            yield (*place, name), value
+
+
+def _parts(value: object) -> Mapping[Any, object]:
+    if isinstance(value, list):
+        return dict(enumerate(value))
+    return value if isinstance(value, dict) else {}
 
 
 def is_late(decision: Decision, at: float | None, until: float | None) -> bool:

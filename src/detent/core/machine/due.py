@@ -206,10 +206,14 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
     for slot in slots:
         if isinstance(status := slot.status, AwaitingDecision):
             tool = spec.tools[slot.call.tool_name]
-            values = {
-                item.parameter: run.state.read(item.key)
+            own, state = tool.signature.defaults, run.state
+            values = {  # what the state does not hold has the tool's own default, which runs
+                item.parameter: state.read(item.key)
+                if state.holds(item.key)
+                else own[item.parameter]
                 for item in tool.inputs
-                if item.parameter in status.ask.reveals and run.state.holds(item.key)
+                if item.parameter in status.ask.reveals
+                and (state.holds(item.key) or item.parameter in own)
             }
             yield AskHuman(
                 slot.ref,

@@ -30,10 +30,12 @@ from detent.core.run.events import (
 from detent.core.run.refs import AgentRef, Path
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
+from detent.core.storage.journal import run_to_json
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.redaction import Secrets, without_secrets
 from detent.core.tools.tool import Tool
+from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
 from detent.ports.journal import Journal, with_data
 from detent.ports.pending import pending
@@ -104,11 +106,27 @@ def audit_log(journal: Journal, spec: AgentSpec[Any], run_id: str) -> tuple[Audi
             said = _records(spec, before, event, run, known)
             head = head_of(entry.position + 1, link)
             records += [AuditRecord(entry.position, entry.at, head, **one) for one in said]
-    if loaded(journal, spec, run_id).run != run:
+    if not _is_same(spec, loaded(journal, spec, run_id).run, run):
         raise StoredDataError(
             f"a checkpoint of run {run_id!r} is not what its entries make: somebody has changed it"
         )
     return tuple(records)
+
+
+def _is_same(spec: AgentSpec[Any], run: Run[Any], other: Run[Any]) -> bool:
+    """Whether two runs are one, also as they are stored.
+
+    Python takes 1 for True, and a value may compare by less than it holds. What is stored says all,
+    but has the items of a set in any order.
+    """
+    return run == other and _digest(run_to_json(spec, run)) == _digest(run_to_json(spec, other))
+
+
+def _digest(data: object) -> str:
+    """The digest of JSON whose lists are compared whatever their order."""
+    if isinstance(data, dict):
+        return hash_of({name: _digest(part) for name, part in data.items()})
+    return hash_of(sorted(map(_digest, data)) if isinstance(data, list) else data)
 
 
 def _records(
