@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from detent import RichConsoleUI, SimpleConsoleUI
 from detent.adapters.confirmation.console import NARROWEST
-from detent.adapters.confirmation.rows import BAR, FOLD, SPACE
+from detent.adapters.confirmation.rows import BAR, FOLD, ORDER, SPACE
 from detent.adapters.system.terminal import columns, escape_control, exact_text
 from detent.approvals import PendingCall
 
@@ -26,7 +26,7 @@ LONG = "remove_all_records_of_customer_"
 
 NEWLY_WIDE = "䷀☰⚊𝌀𝍠"
 """Two columns since Unicode 16: Pythons, libraries and terminals do not agree about them."""
-LETTERS = st.one_of(st.characters(), st.sampled_from(NEWLY_WIDE + "漢é©\ufe0f\u0301▌ =a\n\t"))
+LETTERS = st.one_of(st.characters(), st.sampled_from(NEWLY_WIDE + "漢é©\ufe0f\u0301▌ =a\n\tאع٣"))
 TEXTS = st.text(LETTERS, max_size=150)
 
 
@@ -46,8 +46,9 @@ def shown(ui: SimpleConsoleUI, call: PendingCall, width: int, keys: str = "y\n")
 
 
 def inside(rows: list[str]) -> Iterator[str]:
-    """Without marks and frames."""
-    return (row[2:].removesuffix("▐").rstrip() for row in rows if row[0] == "▌")
+    """Without marks and frames, and without what says the order of letters again."""
+    texts = (row[2:].removesuffix("▐").rstrip() for row in rows if row[0] == "▌")
+    return (text for text in texts if not text.startswith(ORDER))
 
 
 def letters(text: str) -> str:
@@ -109,7 +110,8 @@ def _ours(row: str) -> int:
 
 
 ALIKE = st.text(
-    st.sampled_from("aa  \n\t\\|.漢\u200b\x1b☰\ufe0fe\u0301\u0323é\u212b\u030c"), max_size=80
+    st.sampled_from("aa  \n\t\\|.\u05d07漢\u200b\x1b☰\ufe0fe\u0301\u0323é\u212b\u030c"),
+    max_size=80,
 )
 """Of what could be taken for something else: much of it at the end of a row."""
 
@@ -130,6 +132,16 @@ def test_no_two_texts_look_the_same(ui: SimpleConsoleUI, memo: str, width: int) 
 
     assert is_normalized("NFC", screen.getvalue())
     assert read_back(screen.getvalue().strip("\n").split("\n")) == memo
+
+
+@UIS
+def test_what_a_terminal_turns_round_is_said_again_in_its_order(ui: SimpleConsoleUI) -> None:
+    """Beside a letter of Hebrew it draws the digits of either text in the same place."""
+    one, other = ("\n".join(shown(ui, call_of(memo), 80)) for memo in ("\u05d0 7", "7 \u05d0"))
+
+    assert f'{ORDER}  memo = "\\u05d0 7"' in one
+    assert f'{ORDER}  memo = "7 \\u05d0"' in other
+    assert ORDER not in "\n".join(shown(ui, call_of("漢 7"), 80))
 
 
 @UIS

@@ -6,13 +6,26 @@ import sys
 from collections.abc import Callable, Iterator
 from shutil import get_terminal_size
 
-from detent.adapters.system.terminal import Marked, columns, escape_control, mark
+from detent.adapters.system.terminal import (
+    Marked,
+    columns,
+    escape_control,
+    is_turned_round,
+    mark,
+    spelled,
+)
 
 BAR, FOLD = "    | ", "  ... "
 """How a further line of a text begins, and how a line goes on that is too long for a row.
 
 RULE: they differ. What stands behind a ``#`` is a comment in the same line, and a command in the
 next one."""
+
+ORDER = "  <-> "
+"""How a line begins that says again, in the order in which it is written, what is drawn otherwise.
+
+RULE: terminals turn round what stands beside a letter of Hebrew or Arabic, digits as well, so that
+two texts would be drawn as one."""
 
 SPACE = "\\x20"
 """A space that could not be seen otherwise. A text that is exact has none of it."""
@@ -45,6 +58,10 @@ def barred(
         for row in _folded(line, room, further, count):
             rows.append(begin + row)
             begin = FOLD
+        if is_turned_round(line):
+            rows += [
+                ORDER + row for row in _folded(spelled(line, "ascii"), further, further, count)
+            ]
     return Marked(before + start + f"\n{start}".join(rows))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache
-from unicodedata import category, east_asian_width, is_normalized, name
+from unicodedata import bidirectional, category, east_asian_width, is_normalized, name
 
 MARK = "▌"
 """Each row of a question to a human begins with it. No text from elsewhere has it: it is escaped
@@ -43,6 +43,7 @@ _DRAWN_IN_COLOUR = "\ufe0f"
 _DRAWN = {"So", "Sm", "Po", "Ps", "Pe", "Pd"}
 _UNSETTLED = {"So", "Sm", "Sk", "No", "Nl"}
 """A new version of Unicode may draw what is of these two columns wide."""
+_RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _DOUBTFUL = re.compile(r"[^ -~\n\t]")
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _COMPOSABLE = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
@@ -86,6 +87,11 @@ def spelled(text: str, encoding: str | None) -> str:
     """`text` with what `encoding` cannot carry spelled out, so that to print it never raises."""
     known = encoding or "utf-8"
     return text.encode(known, "backslashreplace").decode(known)
+
+
+def is_turned_round(text: str) -> bool:
+    """Whether a terminal may draw a line in another order than it is written in."""
+    return not text.isascii() and not _RIGHT_TO_LEFT.isdisjoint(map(bidirectional, text))
 
 
 def mark(encoding: str | None) -> str:
