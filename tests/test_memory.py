@@ -167,8 +167,7 @@ def without_collector() -> Generator[None]:
     try:
         yield
     finally:
-        gc.enable()
-        gc.unfreeze()  # for whoever looks through all that there is
+        gc.enable()  # and all stays frozen: else this test and each later one look among all again
 
 
 @pytest.mark.parametrize("made", AGENTS.values(), ids=AGENTS)
