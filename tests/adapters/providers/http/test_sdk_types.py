@@ -9,10 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from hypothesis import given, settings
-from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
-from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
 from detent.core.chat.messages import ChatMessage
@@ -26,12 +23,18 @@ from tests.adapters.providers.http.test_switching import (
     written,
 )
 
-TYPES: Mapping[str, type[Any]] = {
-    "anthropic": MessageCreateParamsNonStreaming,
-    "openai_chat": CompletionCreateParamsNonStreaming,
-    "openai_responses": ResponseCreateParamsNonStreaming,
+TYPES = {
+    "anthropic": ("anthropic.types.message_create_params", "MessageCreateParamsNonStreaming"),
+    "openai_chat": (
+        "openai.types.chat.completion_create_params",
+        "CompletionCreateParamsNonStreaming",
+    ),
+    "openai_responses": (
+        "openai.types.responses.response_create_params",
+        "ResponseCreateParamsNonStreaming",
+    ),
 }
-
+"""Where each is; importing an SDK takes seconds, which only the worker with these tests pays."""
 
 NAMES = (*TYPES, "bedrock_converse")
 
@@ -39,7 +42,8 @@ NAMES = (*TYPES, "bedrock_converse")
 @cache
 def adapter(name: str) -> TypeAdapter[Any]:
     """Holds requests to the types of the SDK."""
-    return TypeAdapter(TYPES[name])
+    module, type_name = TYPES[name]
+    return TypeAdapter(getattr(import_module(module), type_name))
 
 
 def read(value: object) -> object:
