@@ -69,6 +69,9 @@ CHECKS = {
 PYTEST = ("pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 """A file is a worker's: what its tests share, such as a run of a type checker, is made once."""
 
+ONE_MORE = ("-n", str((os.cpu_count() or 1) + 1))
+"""One worker more than processors: one of them mostly waits for a server or for a process."""
+
 CORE = (
     "src/detent/core/*,*/ports/claims.py,*/ports/pending.py,*/ports/results.py,"
     "*/adapters/control/*,*/confirmation/policies.py,"
@@ -90,7 +93,7 @@ CORE_TESTS = (
 TESTS = {  # in this order: the second looks at what the first has passed over
     "tests of the core": (*PYTEST, *CORE_TESTS, "--cov", "--cov-report=", "--cov-fail-under=0"),
     "branches of the core": ("coverage", "report", f"--include={CORE}", "--fail-under=100"),
-    "other tests": (*PYTEST, *(f"--ignore={path}" for path in CORE_TESTS)),
+    "other tests": (*PYTEST, *ONE_MORE, *(f"--ignore={path}" for path in CORE_TESTS)),
 }
 
 NO_SPACE = r"No space left|Errno 28|not enough space"
@@ -186,7 +189,7 @@ def require_files(arguments: list[str]) -> None:
 def coverage(_: list[str]) -> str:
     """Count what the tests reach, which makes them slower by half; too little fails it."""
     set_up(FOR_WORK)
-    in_sight([PYTHON, "-m", *PYTEST, "--cov"], ROOT)
+    in_sight([PYTHON, "-m", *PYTEST, *ONE_MORE, "--cov"], ROOT)
     return "the tests reach enough"
 
 

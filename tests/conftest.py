@@ -44,13 +44,26 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-LONGEST = tuple(f"tests/{name}" for name in ("typing/", "test_", "docs/", "adapters/hosts/"))
+LONGEST = tuple(f"tests/{name}" for name in ("typing/", "test_", "docs/"))
 """Where the files are that take longest: who begins one of them last works alone at the end."""
+
+WAITING = ("tests/adapters/hosts/engines/", "tests/examples/test_refund_desk_deployed.py")
+"""Where tests wait for servers and other processes, and leave their processor to others."""
+
+WAITING_SHARE = 0.6
+"""Which part of the other files has been begun when the last of those begins that wait."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first, and otherwise as they were collected."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    """The longest files first, and those that wait among them: one with several that work."""
+    files = dict.fromkeys(item.nodeid.partition("::")[0] for item in items)
+    waiting = [file for file in files if file.startswith(WAITING)]
+    others = [file for file in files if not file.startswith(WAITING)]
+    busy = sorted(others, key=lambda file: not file.startswith(LONGEST))
+    step = len(busy) * WAITING_SHARE / max(len(waiting), 1)
+    places = {file: float(place) for place, file in enumerate(busy)}
+    places |= {file: place * step for place, file in enumerate(waiting)}
+    items.sort(key=lambda item: (places[(file := item.nodeid.partition("::")[0])], file))
 
 
 @pytest.hookimpl(wrapper=True)
