@@ -41,7 +41,7 @@ from detent.core.tools.tool import Tool, by_name
 from detent.core.tools.wiring import Reply
 from detent.ports.results import AgentResult
 
-SCHEDULES = 1000
+SCHEDULES = 400
 KINDS = ("stored", "live", "lone", "replied", "later")
 SCHEMA = {
     "log": {"type": list[int]},

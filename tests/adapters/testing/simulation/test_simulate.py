@@ -48,16 +48,16 @@ from detent.ports.journal import JournalDamagedError
 from detent.testing import InvariantBroken, ScriptedChatGenerator, simulate
 from tests import state_diagram
 
-SEEDS = 2400
-"""Half of them are played by test_diagram, which draws what it sees there."""
+SEEDS = 1800
+"""Of which test_diagram plays 1,200, and draws what it sees there."""
 
-COMPANY_SEEDS = 480
-PIECES = 3
+COMPANY_SEEDS = 240
+PIECES = 2
 
 PRINT_WORLDS = """
 from detent.adapters.testing.simulation.simulate import COMPANY, STRANGERS, Case
 from detent.adapters.testing.simulation.trace import lines
-for seed in range(40):
+for seed in range(20):
     for world in (STRANGERS, COMPANY):
         print(*lines(world.trace(Case(seed, world.moves(seed)))), sep="\\n")
 """
@@ -91,15 +91,14 @@ def test_the_invariants_hold(piece: int) -> None:
     """Whatever befalls a run of any agent."""
     report = STRANGERS.run(range(state_diagram.SEEDS + piece, SEEDS, PIECES))
 
-    assert report.runs == (SEEDS - state_diagram.SEEDS) // PIECES == 400
+    assert report.runs == (SEEDS - state_diagram.SEEDS) // PIECES == 300
     ends = {"Finished", "Exhausted", "Failed", "Cancelled", "Acting"}
     assert set(report.ends) - {"FoundDamaged"} == ends
     assert report.processes > 2 * report.runs
     assert "runs per second" in str(report)
 
 
-@pytest.mark.parametrize("piece", range(2))
-def test_the_invariants_hold_in_company(piece: int) -> None:
+def test_the_invariants_hold_in_company() -> None:
     """Also where several processes live, and stand still, and people speak elsewhere."""
     heard = Counter[str]()
 
@@ -109,9 +108,9 @@ def test_the_invariants_hold_in_company(piece: int) -> None:
         yield from ()
 
     invariants = [*COMPANY.invariants, listen]
-    report = evolve(COMPANY, invariants=invariants).run(range(piece, COMPANY_SEEDS, 2))
+    report = evolve(COMPANY, invariants=invariants).run(range(COMPANY_SEEDS))
 
-    assert report.runs == COMPANY_SEEDS // 2
+    assert report.runs == COMPANY_SEEDS
     assert set(report.ends) == {"Finished", "Exhausted", "Failed", "Cancelled", "Acting"}
     assert heard["somebody says elsewhere:"] > 20
     assert sum(heard[one] for one in heard if one.endswith("JournalConflictError")) > 20
@@ -177,7 +176,7 @@ def test_the_same_seed_is_the_same_world() -> None:
     ]
 
     assert printed[0] == printed[1]
-    assert printed[0].count(b"process 1 opens the run") == 80
+    assert printed[0].count(b"process 1 opens the run") == 40
 
 
 def a_tool_runs(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
