@@ -12,6 +12,7 @@ python3 dev.py crashes stores [ROUNDS]         kill and freeze processes that sh
 python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
 python3 dev.py mutate [--sample N] [patterns]  break the core in small ways: do its tests see it?
 python3 dev.py properties [options of pytest]  a thousand examples of each property, not thirty
+python3 dev.py matrices [options of pytest]    the rest of what the tests try a sample of
 python3 dev.py linear [words in names]         hostile texts of 1, 2 and 4 MB: is all time linear?
 python3 dev.py examples [names]                the programs of examples/, with the embedded model
 python3 dev.py docs                            build the documentation into site/
@@ -236,6 +237,13 @@ def properties(arguments: list[str]) -> str:
     return "every property holds"
 
 
+def matrices(arguments: list[str]) -> str:
+    """Try what is left out of each test: the tests try a sample of long matrices."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, "-m", *PYTEST, "-m", "matrix", *arguments], ROOT)
+    return "the rest of each matrix passed"
+
+
 def linear(arguments: list[str]) -> str:
     """Feed ever longer hostile texts to what takes texts; more than linear time fails it."""
     set_up(FOR_WORK)
@@ -294,6 +302,7 @@ COMMANDS = {
     "bugs": bugs,
     "mutate": mutate,
     "properties": properties,
+    "matrices": matrices,
     "linear": linear,
     "examples": examples,
     "docs": docs,

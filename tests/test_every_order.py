@@ -52,7 +52,13 @@ class Places:
 
 
 @pytest.mark.parametrize(
-    ("amounts", "depth"), [((1,), None), ((1, 2), 7), ((1, 0, 2), 5)], ids=["one", "two", "three"]
+    ("amounts", "depth"),
+    [
+        pytest.param((1,), None, id="one"),
+        pytest.param((1, 2), 6, id="two"),
+        pytest.param((1, 2), 7, id="two, longer", marks=pytest.mark.matrix),
+        pytest.param((1, 0, 2), 5, id="three"),
+    ],
 )
 def test_nothing_guarded_runs_unless_exactly_that_was_confirmed(
     amounts: tuple[int, ...], depth: int | None, capsys: pytest.CaptureFixture[str]

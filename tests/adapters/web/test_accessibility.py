@@ -30,8 +30,13 @@ def closed() -> Iterator[Site]:
     found.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1920])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        *((360, "dark"), (1920, "light")),
+        *(pytest.param(*one, marks=pytest.mark.matrix) for one in ((360, "light"), (1920, "dark"))),
+    ],
+)
 def test_axe_finds_nothing(both: Site, closed: Site, browser: Any, width: int, scheme: str) -> None:
     """On any page, with what is folded up unfolded."""
     size = {"width": width, "height": 900}
