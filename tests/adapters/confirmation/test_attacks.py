@@ -21,6 +21,7 @@ from detent import (
     ChatMessage,
     HITLBreakpointException,
     MemoryJournal,
+    Retries,
     ScriptedChatGenerator,
     SnapshotMismatchError,
     Tool,
@@ -716,7 +717,7 @@ def failing(tried: list[str], times: int) -> Tool:
             raise OSError("try again")
         return "wired"
 
-    return create_tool_from_function(wire, description="", retries=3)
+    return create_tool_from_function(wire, description="", retries=Retries(3, backoff_s=0.01))
 
 
 def test_a_question_says_how_often_one_yes_lets_a_call_be_tried() -> None:

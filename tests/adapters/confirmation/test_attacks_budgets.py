@@ -271,7 +271,9 @@ def test_a_call_counts_once_however_often_it_is_tried() -> None:
             raise OSError("busy")
         return "paid"
 
-    tool = create_tool_from_function(pay, description="", retries=Retries(2, on=(OSError,)))
+    tool = create_tool_from_function(
+        pay, description="", retries=Retries(2, on=(OSError,), backoff_s=0.01)
+    )
     agent = Agent(
         chat_generator=ScriptedChatGenerator(*[calls(("pay", n)) for n in range(3)]),
         tools=[tool],
