@@ -32,10 +32,18 @@ from detent.mcp import MCPServerError, MCPToolset
 SERVER = Path(__file__).with_name("server.py")
 
 
+@pytest.fixture(scope="module")
+def shared_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where each server writes what it does, one of which serves all tests of the module."""
+    return tmp_path_factory.mktemp("shop") / "log"
+
+
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Where the server writes what it does."""
-    return tmp_path / "log"
+def log(shared_log: Path) -> Path:
+    """The same, with nothing in it."""
+    for path in (shared_log, Path(f"{shared_log}.changed")):
+        path.unlink(missing_ok=True)
+    return shared_log
 
 
 def done(log: Path) -> list[str]:
@@ -55,13 +63,13 @@ def in_process(log: Path) -> Any:
     return module.made(log)
 
 
-@pytest.fixture
-def http(log: Path) -> Iterator[str]:
-    """The URL of a server by HTTP, in a process of its own."""
+@pytest.fixture(scope="module")
+def http(shared_log: Path) -> Iterator[str]:
+    """The URL of a server by HTTP, in a process of its own: to begin one takes a second."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, str(SERVER), str(log), "http", str(port)], stderr=subprocess.DEVNULL
+        [sys.executable, str(SERVER), str(shared_log), "http", str(port)], stderr=subprocess.DEVNULL
     )
     until = time.monotonic() + 30
     while True:
@@ -77,12 +85,14 @@ def http(log: Path) -> Iterator[str]:
 
 
 @pytest.fixture(params=["stdio", "in process", "http"])
-def tools(
-    request: pytest.FixtureRequest, log: Path, http: Callable[[], str]
-) -> Iterator[MCPToolset]:
+def tools(request: pytest.FixtureRequest, log: Path) -> Iterator[MCPToolset]:
     """The tools of one server, by each way to reach it."""
-    ways = {"stdio": command(log), "in process": in_process(log), "http": http}
-    with MCPToolset(ways[request.param]) as found:
+    ways: dict[str, Callable[[], Any]] = {
+        "stdio": lambda: command(log),
+        "in process": lambda: in_process(log),
+        "http": lambda: request.getfixturevalue("http"),
+    }
+    with MCPToolset(ways[request.param]()) as found:
         yield found
 
 
