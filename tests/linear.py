@@ -27,7 +27,7 @@ LEAST_S = 0.02
 FIRST, LARGEST = 1 << 12, 1 << 20
 """The sizes between which the first of the three is sought, in characters."""
 
-TRIES, REPEATS = 5, 3
+TRIES, REPEATS = 5, 2
 
 HOSTILE: Mapping[str, str] = {
     "letters": "a",
