@@ -15,6 +15,8 @@ from detent.journals import DirectoryJournal, Journal, PostgresJournal
 from detent.models import ChatReply
 
 TURNS = 3
+STATEMENT_S = 8.0
+"""Short, so that who stands still inside a transaction soon keeps nobody else from the run."""
 
 
 class Script:
@@ -79,7 +81,7 @@ def payer(folder: Path, rule: str = "look up", **options: Any) -> Agent[Any, Any
 def journal_at(store: str) -> Journal:
     """The store that a text names."""
     if store.startswith("postgres"):
-        return PostgresJournal(store)
+        return PostgresJournal(store, statement_s=STATEMENT_S)
     return SQLiteJournal(store) if store.endswith(".db") else DirectoryJournal(store)
 
 
