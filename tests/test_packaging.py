@@ -107,9 +107,9 @@ def test_it_installs_in_a_clean_environment(
     environment = tmp_path / "venv"
     venv.create(environment)
     python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--no-compile", "--constraint")
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--no-compile")
     monkeypatch.setenv("PIP_RETRIES", "1")
-    run(*pip, ROOT / "constraints.txt", request.getfixturevalue(kind))
+    run(*pip, "--constraint", ROOT / "constraints.txt", request.getfixturevalue(kind))
     installed = run(python, "-I", "-c", LIST_INSTALLED).split()
     assert "detent" in installed
     assert len(installed) - 1 <= DISTRIBUTIONS_MAX, installed
