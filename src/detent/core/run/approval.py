@@ -258,13 +258,9 @@ class Binding:
         extras = filter(None, [self.labels, decided, again and f"put again {again}"])
         return _hash_of(*parts, *ref, call_id, after, *extras)
 
-    def differing(self, now: Binding) -> list[str]:
-        """The names of its parts that are others now."""
-        return [name for name in CHANGES if getattr(self, name) != getattr(now, name)]
-
     def changes(self, now: Binding) -> list[str]:
         """What of it is another now, in words."""
-        return [CHANGES[name] for name in self.differing(now)]
+        return [text for part, text in CHANGES.items() if getattr(self, part) != getattr(now, part)]
 
 
 UNBOUND = Binding()
@@ -395,7 +391,6 @@ class Grant:
 
     def fits(self, now: Binding) -> bool:
         """Whether a call with this binding has in common with that one what it must."""
-        was = self.binding
-        if self.scope == "tool" and was.inputs == now.inputs:  # by them most differ, of very many
-            was = evolve(was, arguments=now.arguments)
-        return was == now
+        if self.scope == "tool" and self.binding.inputs == now.inputs:  # by them most are no match
+            return evolve(self.binding, arguments=now.arguments) == now
+        return self.binding == now
