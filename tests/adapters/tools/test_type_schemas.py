@@ -30,6 +30,7 @@ import attrs
 import pydantic
 import pytest
 from annotated_types import Ge, Gt, Interval, Len, MaxLen, MinLen, Predicate
+from attrs import NOTHING
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, StringConstraints
@@ -40,6 +41,7 @@ from detent.adapters.tools.type_schemas import (
     SchemaWriter,
     annotated_text,
     constrained,
+    default_data,
     documented,
 )
 from detent.core.schema.accepted_keywords import schema_faults
@@ -420,8 +422,11 @@ def test_what_json_cannot_carry_has_no_schema(declared: Any) -> None:
 
 def test_a_default_that_json_cannot_say_is_left_out() -> None:
     """The function has it all the same."""
-    assert documented({}, "", Opaque()) == {}
-    assert documented({}, "what", {1.5}) == {"description": "what", "default": [1.5]}
+    assert default_data(Opaque(), Any) is NOTHING
+    assert default_data(NOTHING, Any) is NOTHING
+    assert default_data({1.5}, set[float]) == [1.5]
+    assert documented({}, "", NOTHING) == {}
+    assert documented({}, "what", [1.5]) == {"description": "what", "default": [1.5]}
     assert documented({"description": "first"}, "second") == {"description": "first"}
 
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 from attrs import Attribute, field, frozen
 from attrs.validators import deep_iterable
 
 from detent.adapters.confirmation.described import Described
+from detent.adapters.confirmation.pattern_tests import Test, UnclearError, test_of
 from detent.adapters.confirmation.policies import Rule
 from detent.core.chat.messages import ToolCall
+from detent.core.errors import UnstorableError
 from detent.core.run.approval import Allow, Ask, Deny, Verdict
 from detent.core.run.run import Run
-from detent.core.schema.json_values import identity
+from detent.core.state.stored import visible_data
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import json_of
 from detent.core.values.checks import names_told, of_kind
-from detent.core.values.frozen import FrozenDict, frozen_mapping, thaw
+from detent.core.values.frozen import FrozenDict, frozen_mapping
+from detent.core.values.shared_list import bare
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
-Test: TypeAlias = Callable[[object], bool]
 
 
 def _is_effect(instance: object, attribute: Attribute[Effect], value: Effect) -> None:
@@ -86,10 +87,16 @@ class CallRule(Described):
     A pattern is a text, which may have ``*``, ``?`` and ``[a-z]`` and which a text fits as a whole;
     a JSON Schema, as a dict; or any other plain value, which an equal one fits. A value that is not
     there fits nothing. Arguments are compared as the JSON that the model says, states as the JSON
-    that they are stored as, an enum as its value: one UUID, decimal or time has several spellings,
-    which are several values here. What is allowed is of the type that the schema speaks of: "1000"
-    fits no `maximum`, also inside `if`, `oneOf` or `not`. What is denied, or asked about, need not
-    be: "1000" fits ``{"not": {"maximum": 100}}``.
+    that they are stored as, but that a dict is an object whatever its keys are, and that no type
+    stands beside a value: one UUID, decimal or time has several spellings, which are several values
+    here. What is allowed is of the type that the schema speaks of: "1000" fits no `maximum`, also
+    inside `if`, `oneOf` or `not`. What is denied, or asked about, need not be: "1000" fits
+    ``{"not": {"maximum": 100}}``.
+
+    What cannot be looked at fits each pattern of what is denied or asked about, and none of what is
+    allowed; the question, or the denial, says so. That is what has no form in JSON, or is more than
+    128 levels deep, and NaN where the pattern speaks of numbers. An infinite number is above all
+    others.
 
     Attributes:
         effect: "allow", "ask" or "deny".
@@ -133,22 +140,41 @@ class CallRule(Described):
 
     def fits(self, call: ToolCall, tool: Tool, run: Run[Any]) -> bool:
         """Whether the rule is about a call."""
+        return self.doubts(call, tool, run) is not None
+
+    def doubts(self, call: ToolCall, tool: Tool, run: Run[Any]) -> tuple[str, ...] | None:
+        """What of a call that the rule is about it cannot look at; None if it is not about it."""
         if not any(fnmatchcase(tool.name, pattern) for pattern in self.tools):
-            return False
+            return None
         if self.labels and not any(fnmatchcase(a, b) for a in run.labels for b in self.labels):
-            return False
-        held = {key: json_of(run.state.read(key)) for key in self.state if _holds(run, key)}
-        return all(
-            name in values and fits(values[name])
-            for tests, values in zip(self._tests, (with_defaults(call, tool), held), strict=True)
-            for name, fits in tests.items()
-        )
+            return None
+        found = list[str]()
+        for what, fits in self._looks(call, tool, run):
+            try:
+                if not fits():
+                    return None
+            except UnclearError as error:
+                if self.effect == "allow":
+                    return None
+                found.append(f"{what} cannot be looked at: {error}")
+        return tuple(found)
+
+    def _looks(
+        self, call: ToolCall, tool: Tool, run: Run[Any]
+    ) -> Iterator[tuple[str, Callable[[], bool]]]:
+        """What is looked at, each by its name, and whether it fits."""
+        arguments, state = self._tests
+        values = with_defaults(call, tool) if arguments else {}
+        for name, test in arguments.items():
+            yield f"the argument {name!r}", partial(_argument_fits, name, test, values, call, tool)
+        for key, test in state.items():
+            yield f"the state key {key!r}", partial(_state_fits, key, test, run)
 
     @cached_property
     def _tests(self) -> tuple[dict[str, Test], dict[str, Test]]:
         """Whether a value fits, by argument and by key of the state: each pattern is read once."""
         arguments, state = (
-            {name: _test_of(each, surely=self.effect == "allow") for name, each in patterns.items()}
+            {name: test_of(each, surely=self.effect == "allow") for name, each in patterns.items()}
             for patterns in (self.arguments, self.state)
         )
         return arguments, state
@@ -178,9 +204,11 @@ class RuleList(Rule):
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """What the first rule says that fits."""
         for place, rule in enumerate(self.rules, 1):
-            if rule.fits(call, tool, run):
+            doubts = rule.doubts(call, tool, run)
+            if doubts is not None:
                 which = f"rule {rule.name!r}" if rule.name else f"rule {place}"
-                return _verdict(rule.effect, which + (f": {rule.reason}" if rule.reason else ""))
+                why = "; ".join(filter(None, (rule.reason, *doubts)))
+                return _verdict(rule.effect, f"{which}: {why}" if why else which)
         return _verdict(self.otherwise, "no rule fits it")
 
     @classmethod
@@ -203,18 +231,21 @@ def _verdict(effect: Effect, reason: str) -> Verdict:
             return Deny(reason)
 
 
-def _holds(run: Run[Any], key: str) -> bool:
-    return key in run.state.fields and run.state.holds(key)
+def _argument_fits(
+    name: str, test: Test, values: Mapping[str, Any], call: ToolCall, tool: Tool
+) -> bool:
+    if name in tool.opaque_defaults and name not in call.arguments:
+        raise UnclearError("its default has no form in JSON")
+    return name in values and test(values[name])
 
 
-def _test_of(pattern: object, *, surely: bool) -> Test:
-    """Whether a value fits a pattern."""
-    if isinstance(pattern, str):
-        return lambda value: isinstance(value, str) and fnmatchcase(value, pattern)
-    if isinstance(pattern, Mapping):
-        from detent.adapters.confirmation.readings import possible, sure
-        from detent.core.schema.validation import Validator
-
-        validator = Validator(sure(pattern) if surely else possible(pattern))
-        return lambda value: validator.fits(thaw(value))
-    return lambda value: identity(thaw(pattern)) == identity(thaw(value))
+def _state_fits(key: str, test: Test, run: Run[Any]) -> bool:
+    fields = run.state.fields
+    if key not in fields or not run.state.holds(key):
+        return False
+    types = [each.type for each in fields.values()]
+    try:
+        value = visible_data(bare(run.state.read(key)), fields[key].type, types)
+    except UnstorableError as error:
+        raise UnclearError(str(error)) from None
+    return test(value)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from detent.core.schema.accepted_keywords import parts
+from detent.core.schema.json_values import numbers_in
 from detent.core.schema.references import resolve
 from detent.core.schema.schema_parts import MANY, NAMED, ONE
 
@@ -64,6 +65,27 @@ def mixed_kinds(pattern: object) -> Iterator[str]:
 def _kinds(part: Mapping[str, Any]) -> list[str]:
     """The types of which a schema itself says something."""
     return [kind for kind, words in KEYWORDS.items() if part.keys() & {*words}]
+
+
+def number_words(pattern: object) -> Iterator[str]:
+    """The words by which a pattern speaks of numbers, wherever in it."""
+    if isinstance(pattern, list):
+        for part in pattern:
+            yield from number_words(part)
+    if not isinstance(pattern, Mapping):
+        return
+    for word, rule in pattern.items():
+        if word in KEYWORDS["number"] or word == "uniqueItems":
+            yield word
+        if word == "type":
+            yield from (kind for kind in ("number", "integer") if kind in _listed(rule))
+        if word in ("const", "enum") and any(True for _ in numbers_in(rule)):
+            yield word
+        yield from number_words(rule)
+
+
+def _listed(kinds: object) -> list[object]:
+    return kinds if isinstance(kinds, list) else [kinds]
 
 
 class _Reading:

@@ -43,7 +43,8 @@ def _amount_of(value: object) -> float:
             value = float(Decimal(value))
         except (InvalidOperation, OverflowError, ValueError):
             return MOST
-        value = MOST if isnan(value) else value
+    if isinstance(value, float) and isnan(value):
+        return MOST
     if not isinstance(value, int | float) or value <= 0:
         return 0.0
     amount = float(min(value, MOST))

@@ -109,12 +109,14 @@ def _property(
     text: str,
     writer: SchemaWriter,
 ) -> Json:
-    from detent.adapters.tools.type_schemas import documented
+    from detent.adapters.tools.type_schemas import default_data, documented
 
+    declared = declared_type(item, hints)
     try:
-        schema = writer.schema(declared_type(item, hints))
+        schema = writer.schema(declared)
     except TypeError as error:
         raise ToolDefinitionError(
             f"{where}: {error}; take a type that JSON can carry, or fill it from the state"
         ) from error
-    return documented(schema, text, NOTHING if item.default is item.empty else item.default)
+    default = NOTHING if item.default is item.empty else default_data(item.default, declared)
+    return documented(schema, text, default)

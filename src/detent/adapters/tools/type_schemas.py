@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import abc
-from contextlib import suppress
 from functools import cache
 from inspect import signature
 from typing import Annotated, Any, TypeAlias, cast, get_args, get_origin
@@ -14,7 +12,6 @@ from attrs import NOTHING
 
 from detent.core.schema.accepted_keywords import schema_faults, without
 from detent.core.schema.constraints import plain_bound, rules_of
-from detent.core.schema.conversion import plain_as_read
 from detent.core.schema.record_fields import (
     EMPTY,
     NoSchemaError,
@@ -23,6 +20,7 @@ from detent.core.schema.record_fields import (
     require_name,
 )
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
+from detent.core.tools.default_forms import default_form
 
 Json: TypeAlias = dict[str, Any]
 Describe: TypeAlias = abc.Callable[[type], abc.Mapping[str, str]]
@@ -127,9 +125,11 @@ class SchemaWriter:
                 schema = self.schema(field.declared)
             except TypeError as error:
                 raise TypeError(f"in {kind.__name__}.{field.name}: {error}") from error
-            properties[field.name] = documented(schema, texts.get(field.name, ""), field.default)
+            default = default_data(field.default, field.declared)
+            properties[field.name] = documented(schema, texts.get(field.name, ""), default)
             # nobody can be shown, or asked about, what a function will make: the model is to say it
-            if field.is_required or field.is_made:
+            is_unsaid = default is NOTHING and field.default is not NOTHING
+            if field.is_required or field.is_made or is_unsaid:
                 required.append(field.name)
         whole = {"type": "object", "properties": properties, "required": required}
         return documented({**whole, "additionalProperties": False}, texts.get("", ""))
@@ -217,13 +217,18 @@ def _is_unwanted(keyword: str, rule: object) -> bool:
 
 
 def documented(schema: Json, text: str, default: object = NOTHING) -> Json:
-    """The schema with a description, unless it has one, and with a default that JSON can say."""
+    """The schema with a description, unless it has one, and with a default, which is JSON."""
     if text and "description" not in schema:
         schema["description"] = text
     if default is not NOTHING:
-        with suppress(TypeError, ValueError):
-            schema["default"] = json.loads(json.dumps(default, default=plain_as_read))
+        schema["default"] = default
     return schema
+
+
+def default_data(default: object, declared: Any) -> object:
+    """The JSON of a default of something of a type; NOTHING where none says all of it."""
+    form = None if default is NOTHING else default_form(default, declared)
+    return NOTHING if form is None or form.fault else form.data
 
 
 def annotated_text(declared: object) -> str:

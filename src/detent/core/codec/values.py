@@ -39,7 +39,7 @@ def to_json(
         UnstorableError: something in the value cannot be stored; says where and why.
     """
     try:
-        if _is_written_as_it_is(value, hint):
+        if is_written_as_it_is(value, hint):
             return value
         return _converter(hint, types).unstructure(value, hint)
     except NoFormError as error:
@@ -69,7 +69,8 @@ def from_json(
         raise StoredDataError("; ".join(transform_error(error, place, _reason))) from error
 
 
-def _is_written_as_it_is(value: object, hint: object) -> bool:
+def is_written_as_it_is(value: object, hint: object) -> bool:
+    """Whether the stored form of a value of a declared type is the value itself."""
     try:
         kind = _plain_kind(hint)
     except TypeError:  # an annotation in it has no hash

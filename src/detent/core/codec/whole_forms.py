@@ -185,7 +185,7 @@ class _Forms:
 
     def _named(self, value: object, content: object) -> list[object]:
         """A value by its class, with what it holds and what is kept in it by names."""
-        attributes = {name: self.form(part) for name, part in _attributes(value).items()}
+        attributes = {name: self.form(part) for name, part in attributes_of(value).items()}
         kind: type = plain_type(value)
         return [_name_of(kind), content, *([attributes] if attributes else [])]
 
@@ -222,7 +222,7 @@ def _writer(kind: type) -> Write | None:
     return None
 
 
-def _attributes(value: object) -> dict[str, object]:
+def attributes_of(value: object) -> dict[str, object]:
     """What is kept in a value by a name: no code of its class is run for it."""
     kind: type = type(value)
     known = _members(kind)

@@ -45,7 +45,7 @@ from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import masked
 from detent.core.tools.once_per_call import OncePerCall
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import hash_of, json_of
+from detent.core.tools.version import hash_of
 from detent.core.values.frozen import FrozenDict, thaw
 from detent.core.values.shared_list import bare
 
@@ -92,9 +92,9 @@ def inputs_in(
     What JSON has no form for, a connection, say, is the name of its type: the value cannot be kept,
     so that no process could compare it. What the state does not hold has the tool's own default.
     """
-    own = tool.signature.defaults
+    own = tool.own_defaults
     defaults = {
-        item.parameter: json_of(own[item.parameter])
+        item.parameter: own[item.parameter]
         for item in tool.inputs
         if item.parameter in own and (names is None or item.parameter in names)
     }

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCall
-from detent.core.machine.binding import as_unjudged, unfit
+from detent.core.machine.binding import as_unjudged, inputs_in, unfit
 from detent.core.run.approval import Ask, Binding, Verdict
 from detent.core.run.effects import (
     AskHuman,
@@ -206,15 +206,8 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
     for slot in slots:
         if isinstance(status := slot.status, AwaitingDecision):
             tool = spec.tools[slot.call.tool_name]
-            own, state = tool.signature.defaults, run.state
-            values = {  # what the state does not hold has the tool's own default, which runs
-                item.parameter: state.read(item.key)
-                if state.holds(item.key)
-                else own[item.parameter]
-                for item in tool.inputs
-                if item.parameter in status.ask.reveals
-                and (state.holds(item.key) or item.parameter in own)
-            }
+            reveals = status.ask.reveals
+            values = inputs_in(run, tool, reveals) if reveals else EMPTY
             yield AskHuman(
                 slot.ref,
                 slot.call,

@@ -245,11 +245,12 @@ class Judge(_OfCall):
 class AskHuman(_OfCall):
     """Ask a human whether a call may run. The decision must carry `digest`.
 
-    `revealed` are values from the state that the tool will get and the human may see. After
-    `expires_at`, in seconds since 1970, the answer is no. `begins` is the attempt that a yes lets
-    begin, `change` what was decided before, `votes` who has said yes where it takes more people,
-    `started_by` who has begun the run, `trouble` why nobody knows what the attempt before has done,
-    `after` the name of the crash that it came of, `name` what the call is called in the world.
+    `revealed` are values from the state that the tool will get and the human may see, as JSON.
+    After `expires_at`, in seconds since 1970, the answer is no. `begins` is the attempt that a yes
+    lets begin, `change` what was decided before, `votes` who has said yes where it takes more
+    people, `started_by` who has begun the run, `trouble` why nobody knows what the attempt before
+    has done, `after` the name of the crash that it came of, `name` what the call is called in the
+    world.
     """
 
     ref: CallRef

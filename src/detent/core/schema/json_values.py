@@ -50,6 +50,19 @@ def identity(value: object) -> object:
     return value
 
 
+def numbers_in(value: object) -> Iterator[int | float]:
+    """The numbers in a JSON value, however deep."""
+    level = [value]
+    while level:
+        item = level.pop()
+        if isinstance(item, dict):
+            level += item.values()
+        elif isinstance(item, list):
+            level += item
+        elif isinstance(item, int | float) and not isinstance(item, bool):
+            yield item
+
+
 @define(eq=False)
 class Codes:
     """Numbers that two JSON values share exactly when they are equal as JSON.

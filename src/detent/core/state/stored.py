@@ -25,7 +25,7 @@ from detent.core.chat.messages import (
 from detent.core.codec.forms import SPECIAL, Form, map_each
 from detent.core.codec.own_forms import MismatchError, form_of, require_array, require_object
 from detent.core.codec.own_values import dump, load, message_of, why_unstorable
-from detent.core.codec.values import from_json, to_json
+from detent.core.codec.values import from_json, is_written_as_it_is, to_json
 from detent.core.codec.whole_forms import with_whole_form
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.values.fast_values import fast_init
@@ -54,20 +54,49 @@ def _is_conversation(value: Any, hint: object) -> bool:
     return is_list and {ChatMessage}.issuperset(map(type, value))
 
 
-def shown_data(value: Any, hint: object, types: Iterable[object] = ()) -> Any:
-    """What a key holds, as `value_to_json`; what has no stored form is the name of its type."""
+def visible_data(value: Any, hint: object, types: Iterable[object] = ()) -> Any:
+    """What a key holds, as those see it who judge it: see `visible_form`.
+
+    Raises:
+        UnstorableError: something in it has no form. It quotes no value.
+    """
+    if _is_conversation(value, hint):
+        try:
+            return conversation_data(value)
+        except UnstorableError:
+            raise UnstorableError("one of the messages has no form in JSON") from None
     try:
-        return value_to_json(value, hint, types)
-    except UnstorableError:
+        if is_written_as_it_is(value, hint):
+            return value
+    except RecursionError:
+        raise UnstorableError("it is nested too deep") from None
+    from detent.core.codec.visible_forms import visible_form  # cattrs, where not all is plain
+
+    return visible_form(value, hint, types)
+
+
+def shown_data(value: Any, hint: object, types: Iterable[object] = ()) -> Any:
+    """What a key holds, as `visible_data`, in JSON; what has no form is the name of its type."""
+    try:
+        data = visible_data(value, hint, types)
+        if data is value:
+            return data
+        from detent.core.codec.visible_forms import as_json
+
+        return as_json(data)
+    except (UnstorableError, RecursionError):
         return f"<{type(value).__qualname__}>"
 
 
 def data_for_digest(value: Any, hint: object, types: Iterable[object] = ()) -> Any:
-    """As `shown_data`, with all that this leaves out: two are equal only if the values are.
+    """The stored form, with all that it leaves out: two are equal only if the values are.
 
     RULE: it is hashed, never stored, and shown to nobody.
     """
-    data = shown_data(value, hint, types)
+    try:
+        data = value_to_json(value, hint, types)
+    except UnstorableError:
+        data = f"<{type(value).__qualname__}>"
     is_whole = data is value or (type(data) is list and _is_conversation(value, hint))
     return data if is_whole else with_whole_form(data, value)
 

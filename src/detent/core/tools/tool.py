@@ -20,7 +20,7 @@ from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.masking import masked_in
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.signature import Signature, ToolFunction, signature_of
-from detent.core.tools.version import form_of, hash_of, json_of
+from detent.core.tools.version import form_of, hash_of
 from detent.core.tools.wiring import (
     Input,
     Output,
@@ -31,12 +31,13 @@ from detent.core.tools.wiring import (
     text_rules_from,
 )
 from detent.core.values.checks import names_told
-from detent.core.values.frozen import FrozenDict, frozen_mapping
+from detent.core.values.frozen import EMPTY, FrozenDict, frozen_mapping
 
 if TYPE_CHECKING:
     from detent.core.schema.conversion import Reader
     from detent.core.schema.filling import Filling
     from detent.core.schema.model_work import Excess
+    from detent.core.tools.default_forms import DefaultForm
 
 T = TypeVar("T", bound="Tool")
 F = TypeVar("F")
@@ -129,6 +130,11 @@ class Tool:
         _require_parts(self)
         # what is wired is looked at now: its author is to hear of mistakes, and nobody later
         _ = self.inputs, self.outputs, self.text_rules, self.spec, self.readers
+        if self.opaque_defaults:
+            from detent.core.tools.default_forms import require_sayable
+
+            shown = {k: v for k, v in self._default_forms.items() if k not in self.masked}
+            require_sayable(self.name, shown)
 
     @cached_property
     def signature(self) -> Signature:
@@ -157,9 +163,38 @@ class Tool:
 
     @cached_property
     def defaults(self) -> FrozenDict[str, Any]:
-        """What the function takes for arguments that are left out, as JSON."""
-        own = self.signature.defaults
-        return FrozenDict({k: json_of(v) for k, v in own.items() if k not in self.hidden})
+        """What the function takes for arguments that are left out, as JSON.
+
+        One that JSON cannot say, as of `opaque_defaults`, is the name of its type.
+        """
+        own = self.own_defaults.items()
+        return FrozenDict({name: data for name, data in own if name not in self.hidden})
+
+    @cached_property
+    def own_defaults(self) -> FrozenDict[str, Any]:
+        """As `defaults`, also of the parameters that the state fills, where it holds nothing."""
+        forms = self._default_forms.items()
+        return FrozenDict(
+            {
+                name: f"<{type(form.value).__qualname__}>" if form.fault else form.data
+                for name, form in forms
+            }
+        )
+
+    @cached_property
+    def opaque_defaults(self) -> frozenset[str]:
+        """The parameters whose defaults JSON cannot say: no rule can look at one."""
+        forms = self._default_forms.items()
+        return frozenset(name for name, form in forms if form.fault) - self.hidden
+
+    @cached_property
+    def _default_forms(self) -> FrozenDict[str, DefaultForm]:
+        if not (own := self.signature.defaults):
+            return EMPTY
+        from detent.core.tools.default_forms import default_form  # with the first default
+
+        declared = self.signature.declared
+        return FrozenDict({name: default_form(x, declared[name]) for name, x in own.items()})
 
     @cached_property
     def has_schema_defaults(self) -> bool:
