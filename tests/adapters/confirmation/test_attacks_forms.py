@@ -10,11 +10,11 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, StrEnum
 from math import inf, nan
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import pytest
@@ -24,6 +24,7 @@ from pydantic import BaseModel, Field, RootModel, SecretStr, field_serializer
 from detent import (
     Agent,
     AlwaysAskPolicy,
+    ChatMessage,
     MemoryJournal,
     ScriptedChatGenerator,
     Tool,
@@ -31,6 +32,8 @@ from detent import (
     ToolDefinitionError,
     create_tool_from_function,
 )
+from detent.adapters.confirmation.pattern_tests import UnclearError
+from detent.adapters.confirmation.pattern_tests import test_of as fits
 from detent.approvals import (
     Allow,
     Ask,
@@ -121,10 +124,13 @@ def test_a_state_that_cannot_be_looked_at_switches_no_rule_off(
     assert isinstance(said("allow", pattern, value), Deny)
 
 
-def test_a_list_that_is_too_deep_for_python_is_denied_as_well() -> None:
+@pytest.mark.parametrize("kind", [list, list | int])
+def test_a_list_that_is_too_deep_for_python_is_denied_as_well(kind: Any) -> None:
     """Whatever it is compared with."""
     deep = nested(3000)
-    state = State({"k": {"type": list}})
+    with pytest.raises(UnclearError, match="too deep"):
+        fits([1], surely=False)(deep)
+    state = State({"k": {"type": kind}})
     object.__setattr__(state, "_values", {**state._values, "k": deep})
     for pattern in (BLOCKED, [1], TOP):
         rules = RuleList([CallRule("deny", state={"k": pattern})], otherwise="allow")
@@ -300,6 +306,7 @@ def test_a_class_that_cannot_write_itself_is_denied() -> None:
         ({"by": DAY}, dict, {"properties": {"by": {"const": "2026-01-01"}}, "required": ["by"]}),
         ([Named("blocked")], list, {"contains": BLOCKED}),
         (None, Decimal | None, {"const": None}),
+        ({"a": DAY}, dict[str, Annotated[date, []]], {"const": {"a": "2026-01-01"}}),
     ],
 )
 def test_a_dict_is_an_object_and_no_type_stands_beside_a_value(
@@ -307,6 +314,19 @@ def test_a_dict_is_an_object_and_no_type_stands_beside_a_value(
 ) -> None:
     """Both are there to be read back."""
     assert isinstance(said("deny", pattern, value, kind), Deny)
+
+
+def test_a_conversation_is_judged_as_it_is_stored() -> None:
+    """A message that cannot be is denied."""
+    about = {"contains": {"properties": {"role": {"const": "user"}}, "required": ["role"]}}
+    good = [ChatMessage.from_user("hi")]
+    bad = [ChatMessage.from_user("hi", meta={"by": 1j})]
+
+    assert isinstance(said("deny", about, good, list[ChatMessage]), Deny)
+    assert isinstance(said("deny", {"maxItems": 0}, good, list[ChatMessage]), Allow)
+    verdict = said("deny", {"maxItems": 0}, bad, list[ChatMessage])
+    assert isinstance(verdict, Deny)
+    assert "one of the messages has no form in JSON" in verdict.reason
 
 
 def test_two_keys_of_one_name_cannot_be_looked_at() -> None:
@@ -364,6 +384,7 @@ SHOWN: list[tuple[Any, Any, object]] = [
             "inner": {"status": "open", "by": {"2026-01-01": 1}},
         },
     ),
+    (datetime, datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01T00:00:00+00:00"),
     (Page[date], Page([DAY]), {"items": ["2026-01-01"]}),
     (Amounts, Amounts(), [5000, [1, 2]]),
     (dict[str, Any], {"a": DAY, "b": [Currency.EUR]}, {"a": "2026-01-01", "b": ["eur"]}),
@@ -470,6 +491,7 @@ class Several(list[int]):
         (Serialized, Serialized(amount=9000)),
         (list[Excluded], [Excluded(amount=9000)]),
         (Excluded | None, Excluded(amount=9000)),
+        (Annotated[Excluded, "what"], Excluded(amount=9000)),
         (Liar, liar(9)),
         (int, Lying()),
         (dict, {"a": {1: 2}}),
@@ -512,6 +534,17 @@ def test_no_rule_allows_by_a_default_that_it_cannot_look_at(default: object) -> 
         assert isinstance(found, verdict)
         assert "the argument 'it' cannot be looked at: its default has no form" in found.reason
         assert isinstance(rules(effect)(written, tool, run), Allow)
+
+
+def test_a_schema_by_hand_may_leave_out_a_default_that_no_json_says() -> None:
+    """The function is given its connection."""
+
+    def send(to: str, by: Client = Client()) -> str:  # noqa: B008 - the same for all calls
+        return to
+
+    tool = Tool("send", "", {"type": "object", "properties": {"to": {"type": "string"}}}, send)
+
+    assert tool.opaque_defaults == {"by"}
 
 
 def test_a_default_in_a_record_that_no_json_says_is_said_by_the_model() -> None:

@@ -147,27 +147,27 @@ def _says_all(value: Any) -> bool:
 
 def _is_read_as(value: object, form: Any, hint: Any) -> bool:
     try:
-        return is_same(reader(hint)(thaw(form), "it"), value)
+        return _is_same(reader(hint)(thaw(form), "it"), value)
     except Exception:  # noqa: BLE001 - whatever keeps it from being read, it is not read as this
         return False
 
 
-def is_same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     """Whether two values are alike in all that they hold: what a class says of that may be a lie.
 
     A list may stand for a tuple, and a whole number for another kind of number.
     """
     kind: Any = type(other)
-    if isinstance(other, int | float | str) and not isinstance(other, Enum):
+    if issubclass(kind, int | float | str) and not issubclass(kind, Enum):
         is_kept = attributes_of(one) == attributes_of(other)
         return is_kept and identity(_base(one)) == identity(_base(other))
     if kind in ROWS and type(one) in ROWS:
-        return len(one) == len(other) and all(map(is_same, one, other))
+        return len(one) == len(other) and all(map(_is_same, one, other))
     if kind in SETS and type(one) in SETS:
         return whole_form({*one}) == whole_form({*other})
     if kind in OBJECTS and type(one) in OBJECTS:
         is_keyed_alike = whole_form({*one}) == whole_form({*other})
-        return is_keyed_alike and all(is_same(one[key], item) for key, item in other.items())
+        return is_keyed_alike and all(_is_same(one[key], item) for key, item in other.items())
     if type(one) is not kind:
         return False
     if kind in (datetime, time):  # the offset stands for the zone
@@ -176,7 +176,7 @@ def is_same(one: Any, other: Any) -> bool:
     if scalar_form(other) is not None or isinstance(other, CONTAINERS) or not attributes[1]:
         return whole_form(one) == whole_form(other)
     return attributes[0].keys() == attributes[1].keys() and all(
-        is_same(item, attributes[1][name]) for name, item in attributes[0].items()
+        _is_same(item, attributes[1][name]) for name, item in attributes[0].items()
     )
 
 
