@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Annotated, Any, TypeAlias
 
 from attrs import evolve
+from pydantic import BaseModel
 
 from detent import (
     Agent,
@@ -43,6 +44,7 @@ from detent.core.run.run import with_slots
 from detent.core.run.spec import Delegate
 from detent.core.schema.conversion import convert
 from detent.core.schema.filling import Filling
+from detent.core.schema.json_values import Codes
 from detent.core.schema.validation import Validator
 from detent.core.state.handlers import append_unique, merge_dicts, unite_sets
 from detent.core.state.stored import messages_from_json
@@ -182,6 +184,13 @@ def _items(function: Callable[[list[Any]], object], item: Callable[[int], Any]) 
         return lambda: function(items)
 
     return ready
+
+
+class Group(BaseModel):
+    """A class of pydantic that has a set."""
+
+    n: set[int] = set()
+    texts: list[str] = []
 
 
 def _alike(place: int) -> int:
@@ -444,6 +453,13 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
         _refusing(lambda items: convert(dict.fromkeys(items, 1), dict[int, int], "x")),
         lambda n: str(_alike(n)),
     ),
+    "a model of one hash": _items(
+        _refusing(lambda items: convert({"n": items}, Group, "x")), _alike
+    ),
+    "a model of texts": _items(
+        lambda items: convert({"texts": items}, Group, "x"), lambda n: f"fe{n}: 12 + 1/2"
+    ),
+    "codes of one hash": _items(lambda items: Codes().of(items), _alike),
     "state: unique items of one hash": _items(
         _refusing(lambda items: append_unique(items, items)), _alike
     ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import inf, nan
+from typing import Any
 
 import pytest
 
-from detent.core.schema.json_values import CLASSES, identity, is_a, short_json
+from detent.core.schema.json_values import CLASSES, Codes, identity, is_a, short_json
 from detent.core.values.frozen import FrozenDict, FrozenList
 
 
@@ -38,6 +40,15 @@ def test_values_are_the_same_as_json_sees_it() -> None:
     assert identity([1, {"a": 1.0}]) == identity([1.0, {"a": 1}])
     assert identity([1]) != identity([True])
     assert identity({"a": 0}) != identity({"a": False})
+
+
+def test_codes_are_the_same_where_values_are() -> None:
+    """Also where a number is called like a text."""
+    scalars: list[Any] = [0, 0.0, -0.0, 1, 1.0, 1.5, -1, 2**70, float(2**70), 255, "ff", True, None]
+    values = [*scalars, "1", "", [], [1], [1.0], [[1]], {}, {"a": [1]}, {"a": [1.0]}, {"1": 1}]
+    codes = Codes()
+    for value, other in product(values, repeat=2):
+        assert (codes.of(value) == codes.of(other)) is (identity(value) == identity(other))
 
 
 def test_a_long_value_is_shortened() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
+from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from detent.core.schema.conversion import ConversionError, convert
 from detent.core.schema.model_work import excess
@@ -35,6 +36,54 @@ class Plain(BaseModel):
     n: int = Field(default=1)
 
 
+class Ids(BaseModel):
+    """A model of what has a hash."""
+
+    numbers: set[int] = set()
+    keys: dict[UUID, str] = {}
+
+
+class Point(BaseModel, frozen=True):
+    """One that may stand in a set."""
+
+    x: int
+    y: int = 0
+
+
+class Points(BaseModel):
+    """A model of such."""
+
+    points: frozenset[Point] = frozenset()
+
+
+class Own(BaseModel):
+    """A model whose own code makes a set."""
+
+    numbers: list[int]
+
+    @field_validator("numbers")
+    @classmethod
+    def once(cls, numbers: list[int]) -> list[int]:
+        """Each once."""
+        return [*set(numbers)]
+
+
+class NoSchema(Ids):
+    """A model of which no schema is to be had."""
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **options: Any) -> Any:
+        """None."""
+        raise TypeError
+
+
+class Lists(BaseModel):
+    """A model that puts texts into a dict, and nothing else into anything."""
+
+    numbers: list[int] = []
+    named: dict[str, int] = {}
+
+
 FORMS: list[tuple[Any, Callable[[Any], Any]]] = [
     (Quote, lambda x: x),
     (Quote | Item | None, lambda x: x),
@@ -60,6 +109,49 @@ def test_what_reading_would_refuse_is_said_before(hint: Any, around: Callable[[A
     assert reason in str(caught.value)
 
 
+ALIKE = [n * (2**61 - 1) for n in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (Ids, {"numbers": ALIKE}),
+        (list[Ids], [{"numbers": [*map(str, ALIKE)]}]),
+        (Ids | None, {"keys": {str(UUID(int=n)): "" for n in ALIKE}}),
+        (Points, {"points": [{"x": n} for n in ALIKE]}),
+        (Points, {"points": [{"x": 1, "y": n} for n in ALIKE]}),
+        (Own, {"numbers": ALIKE}),
+        (NoSchema, {"numbers": ALIKE}),
+    ],
+    ids=["set", "texts", "keys", "objects", "tuples", "code", "no schema"],
+)
+def test_members_of_one_hash_are_refused_before_a_model_is_made(hint: Any, value: Any) -> None:
+    """Of many, pydantic compares each with all, and nothing else runs meanwhile."""
+    say = excess(hint)
+    assert say is not None
+    reason = say(value)
+    assert reason.startswith("has more than 64 different values of one hash")
+    with pytest.raises(ConversionError, match="cannot be used: has more than 64 different values"):
+        convert(value, hint, "x")
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (Ids, {"numbers": [*range(2000)]}),
+        (Ids, {"numbers": ALIKE[:50] * 9, "keys": {str(UUID(int=n)): "" for n in range(300)}}),
+        (Points, {"points": [{"x": x, "y": y} for x in range(30) for y in range(-20, 20)]}),
+        (Lists, {"numbers": ALIKE, "named": {str(n): n for n in ALIKE}}),
+    ],
+    ids=["many hashes", "few of one", "objects", "lists"],
+)
+def test_other_members_are_read(hint: Any, value: Any) -> None:
+    """As are those of which no set is made."""
+    say = excess(hint)
+    assert say is None or not say(value)
+    assert convert(value, hint, "x") == hint.model_validate(value)
+
+
 @pytest.mark.parametrize("value", [None, 1, "a", [], {}, [1], [[]], {"a": 1}, {"quote": 1}])
 @pytest.mark.parametrize("hint", [hint for hint, _ in FORMS])
 def test_what_fits_no_type_takes_no_work(hint: Any, value: object) -> None:
@@ -69,7 +161,7 @@ def test_what_fits_no_type_takes_no_work(hint: Any, value: object) -> None:
     assert not say(value)
 
 
-@pytest.mark.parametrize("hint", [int, Plain, list[Plain], Add, dict[str, Any], Plain | int])
+@pytest.mark.parametrize("hint", [int, Plain, list[Plain], Add, dict[str, Any], Plain | int, Lists])
 def test_where_there_is_nothing_to_try_nothing_is_counted(hint: Any) -> None:
     """No choices, or a discriminator."""
     assert excess(hint) is None

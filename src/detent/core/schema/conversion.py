@@ -239,8 +239,7 @@ def _thawed(value: object, reading: _Reading) -> object:
 
 def _model(kind: Any, value: object, reading: _Reading) -> object:
     plain_value = thaw(value)
-    if work_of(kind).has_choices:
-        reading.effort.add(work_of(kind), plain_value)
+    work_of(kind).take(plain_value, reading.effort)
     made = kind.model_validate(plain_value)
     if faults := [*unread(plain_value, made)]:
         raise _PartsError(faults)

@@ -76,11 +76,13 @@ class Codes:
     def of(self, value: Any) -> int:
         """The number of a value."""
         if not isinstance(value, dict | list | tuple):
-            return self._number(("", identity(value)))
+            return self._number(_name_of(value))
         if id(value) not in self._parts:
-            entries = value.items() if isinstance(value, dict) else enumerate(value)
-            parts = frozenset([(name, self.of(part)) for name, part in entries])
-            self._parts[id(value)] = self._number((isinstance(value, dict), parts))
+            if isinstance(value, dict):
+                parts = frozenset([(name, self.of(part)) for name, part in value.items()])
+                self._parts[id(value)] = self._number(parts)
+            else:
+                self._parts[id(value)] = self._number(tuple(map(self.of, value)))
         return self._parts[id(value)]
 
     def _number(self, key: object) -> int:
@@ -103,6 +105,14 @@ class Codes:
                 yield (*place, name)
             else:
                 yield from self.unlike(found, (*place, name))
+
+
+def _name_of(scalar: object) -> object:
+    """What stands for a scalar: of a number a text, as whoever writes it can choose its hash."""
+    if isinstance(scalar, str | bool) or not isinstance(scalar, int | float):
+        return ("", identity(scalar))
+    is_whole = isinstance(scalar, int) or scalar.is_integer()
+    return f"{int(scalar):x}" if is_whole else repr(scalar)
 
 
 def path_text(path: Iterable[str | int]) -> str:

@@ -6,15 +6,28 @@ about it, and not when it is to run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from detent.core.schema.record_fields import fields_of
 from detent.core.schema.type_forms import type_form
 from detent.core.schema.work import WORK_MAX, Effort, Work
+from detent.core.values.hashed_parts import Shape, hashed_parts
+from detent.core.values.hashes import require_spread
+
+MEMBERS = re.compile(
+    r"'(set|frozenset|function-[a-z]+|call)'|'keys_schema': \{(?!'type': 'str')"
+    r"|'(custom_init|post_init)': True"
+)
+"""What stands in the schema of pydantic's core where a set is made, or a dict of other keys than
+texts, or code is called that may make one."""
+
+FROZEN = "'frozen': True"
+"""What stands there where an object may be a member."""
 
 Excess: TypeAlias = Callable[[object], str]
 """Says why it takes too long to read a value, a thawed one; "" where it does not."""
@@ -42,18 +55,62 @@ def excess(hint: Any) -> Excess | None:
     """
     counts = _Counts()
     count = counts.count(hint)
-    return partial(_excess, count) if counts.has_choices else None
+    return partial(_excess, count) if counts.is_counted else None
+
+
+@frozen(eq=False)
+class ModelWork:
+    """What is counted of what pydantic has to do for a model.
+
+    Attributes:
+        unions: the looks that it takes.
+        makes_members: whether it may put parts into sets or dicts that are no texts.
+        shapes: those of the objects that may be such parts.
+    """
+
+    unions: Work = field(factory=lambda: Work({}))
+    makes_members: bool = True
+    shapes: tuple[Shape, ...] = ()
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether there is anything to count."""
+        return self.makes_members or self.unions.has_choices
+
+    def take(self, value: object, effort: Effort) -> None:
+        """Count what it takes to read one more value in one go.
+
+        Raises:
+            ValueError: that would be too much.
+        """
+        if self.unions.has_choices:
+            effort.add(self.unions, value)
+        if self.makes_members:
+            require_spread(hashed_parts(value, self.shapes))
 
 
 @lru_cache(256)
-def work_of(kind: Any) -> Work:
-    """What pydantic has to do for a model; nothing that is counted, where no schema says it."""
+def work_of(kind: Any) -> ModelWork:
+    """What pydantic has to do for a model: where no schema says it, its members alone."""
     try:
         written = kind.model_json_schema()
-        has_aliases = "validation_alias" in repr(kind.__pydantic_core_schema__)
-        return Work(written, has_aliases, most=WORK_MAX)
+        core = repr(kind.__pydantic_core_schema__)
+        return ModelWork(
+            Work(written, "validation_alias" in core, most=WORK_MAX),
+            bool(MEMBERS.search(core)),
+            tuple(map(Shape.of, _objects(written))) if FROZEN in core else (),
+        )
     except Exception:  # noqa: BLE001 - code of users may stand in it
-        return Work({})
+        return ModelWork()
+
+
+def _objects(part: Any) -> Iterator[Mapping[str, Any]]:
+    """All schemas of objects in a schema."""
+    if isinstance(part, Mapping) and isinstance(part.get("properties"), Mapping):
+        yield part
+    if isinstance(part, Mapping | list):
+        for inner in part.values() if isinstance(part, Mapping) else part:
+            yield from _objects(inner)
 
 
 def _excess(count: Count, value: object) -> str:
@@ -69,7 +126,7 @@ class _Counts:
 
     def __init__(self) -> None:
         self._records: dict[Any, Count] = {}
-        self.has_choices = False
+        self.is_counted = False
 
     def count(self, hint: Any) -> Count:
         form, kind, parts = type_form(hint)
@@ -81,7 +138,7 @@ class _Counts:
             case "union":
                 return partial(_union, [*map(self.count, parts)])
             case "model":
-                self.has_choices |= work_of(kind).has_choices
+                self.is_counted |= work_of(kind).is_counted
                 return partial(_model, kind)
             case "record":
                 return self._record(kind)
@@ -111,8 +168,7 @@ def _union(options: Iterable[Count], value: object, look: _Look) -> None:
 
 
 def _model(kind: Any, value: object, look: _Look) -> None:
-    if work_of(kind).has_choices:
-        look.effort.add(work_of(kind), value)
+    work_of(kind).take(value, look.effort)
 
 
 def _record(counts: Counts, value: object, look: _Look) -> None:
