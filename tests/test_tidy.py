@@ -39,6 +39,7 @@ PURE = {
         "heapq",
         "html",
         "inspect",
+        "ipaddress",
         "itertools",
         "json",
         "keyword",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, get_args
@@ -28,6 +28,7 @@ from detent.adapters.testing.proofs.roots import (
     of_agent,
     values_in,
 )
+from detent.adapters.testing.simulation.nested_runs import all_agents
 from detent.core.control.hooks import Hook
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
@@ -47,7 +48,7 @@ def require_all_callers(
     Raises:
         ValueError: a claim leaves out another name of the function, or who calls that by himself.
     """
-    agents = [*_agents(spec)]
+    agents = [*all_agents(spec)]
     tools = [tool for _, agent in agents for tool in agent.tools.values()]
     claimed = {name for claim in claims for name in claim.tools}
     for claim in claims:
@@ -85,7 +86,7 @@ def require_no_readers(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
     Raises:
         ValueError: a policy or a claim reads the conversation or past decisions.
     """
-    places = [place for _, agent in _agents(spec) for place in of_agent(agent, ())]
+    places = [place for _, agent in all_agents(spec) for place in of_agent(agent, ())]
     policies = [(place, found) for place, found in places if place.startswith(THE_POLICY)]
     for place, found in [*policies, *((claim.name, Found(claim.judge)) for claim in claims)]:
         reached = [*reached_from([found])]
@@ -103,7 +104,7 @@ def require_seen_state(
     spec: AgentSpec[Any],
     claims: Sequence[Property],
     hooks: Mapping[tuple[str, ...], Sequence[Hook]],
-    results: Collection[str],
+    results: Mapping[str, Sequence[object]],
 ) -> None:
     """Refuse tools that write the state by themselves, where something goes by it: none is run.
 
@@ -113,10 +114,10 @@ def require_seen_state(
     Raises:
         ValueError: there is one, and a policy, a hook or a claim looks at the state.
     """
-    agents = [*_agents(spec)]
+    agents = [*all_agents(spec)]
     tools = [tool for _, agent in agents for tool in agent.tools.values()]
     takers = {tool.name for tool in tools if tool.signature.state is not None}
-    returners = {tool.name for tool in tools if tool.name not in results and _is_reply(tool)}
+    returners = {tool.name for tool in tools if not results.get(tool.name) and _is_reply(tool)}
     if not (writers := sorted(takers | returners)):
         return
     readers: list[tuple[str, object]] = [(claim.name, claim.judge) for claim in claims]
@@ -188,15 +189,6 @@ def _ours_named_by(own: FunctionType) -> Iterator[FunctionType]:
             yield value
         elif isinstance(value, ModuleType) and top_of(value.__name__) == "detent":
             left += [getattr(value, name, None) for name in names]
-
-
-def _agents(
-    spec: AgentSpec[Any], path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], AgentSpec[Any]]]:
-    """An agent and all inside it, by their names from the outermost: several may share the last."""
-    yield path, spec
-    for name, agent in spec.agents.items():
-        yield from _agents(agent, (*path, name))
 
 
 def _require_names(

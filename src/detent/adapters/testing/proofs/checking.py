@@ -12,7 +12,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import astuple, evolve, field, frozen
 
 from detent.adapters.agent.assembly import inner_hooks_of
 from detent.adapters.testing.proofs.callers import (
@@ -21,23 +21,22 @@ from detent.adapters.testing.proofs.callers import (
     require_seen_state,
 )
 from detent.adapters.testing.proofs.patience import unwearied
+from detent.adapters.testing.proofs.possible_values import MadeUp, made_up, require_sense
 from detent.adapters.testing.proofs.properties import Property, Violation
 from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
 from detent.adapters.testing.simulation.diagram import Edge, edges_between
-from detent.adapters.testing.simulation.generated_agents import require_tools, spec_of
+from detent.adapters.testing.simulation.generated_agents import spec_of
 from detent.adapters.testing.simulation.nested_runs import slots_in
 from detent.adapters.testing.simulation.scenarios import Scenario
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import Usage
 from detent.core.codec.own_values import data_of
 from detent.core.control.hooks import Hook
-from detent.core.machine.delegation import agents_in
 from detent.core.machine.step import start, step
 from detent.core.run.events import CancelRequested, Event, Resumed
 from detent.core.run.run import Delegated, Run, Running
-from detent.core.run.spec import AgentSpec, Delegate
+from detent.core.run.spec import AgentSpec
 from detent.core.run.totals import once
-from detent.core.schema.validation import faults
 from detent.core.storage.journal import run_from_json, run_to_json
 from detent.core.tools.version import hash_of
 
@@ -57,8 +56,9 @@ class Proof:
 
     `cut` counts the runs that were not followed further, because they were in a later turn;
     `made_up` names the tools that are called with one made-up example alone, `made_up_results`
-    those that give one alone; `dies_once` says that no run was followed in which the process dies
-    once more in a call that takes of a budget, which could be gone on with without end.
+    those that give one alone, `made_up_answers` the agents inside of whose answers nothing was
+    said; `dies_once` says that no run was followed in which the process dies once more in a call
+    that takes of a budget, which could be gone on with without end.
     """
 
     claims: tuple[str, ...]
@@ -73,16 +73,14 @@ class Proof:
     dies_once: bool = False
     made_up: tuple[str, ...] = ()
     made_up_results: tuple[str, ...] = ()
+    made_up_answers: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         bound = f"up to turn {self.turns}" if self.cut else "to the end"
         each = "" if self.remember else ", where each yes is to one call"
         if self.dies_once:
             each += ", and the process dies once in a call that takes of a budget"
-        if self.made_up:
-            each += f", {', '.join(self.made_up)} with the arguments of one made-up example"
-        if self.made_up_results:
-            each += f", one made-up result each of {', '.join(self.made_up_results)}"
+        each += str(MadeUp(self.made_up, self.made_up_results, self.made_up_answers))
         return (
             f"{', '.join(self.claims)}: holds for every order of events {bound}, with up to "
             f"{self.calls} calls at once{each}; {self.states} states, {self.transitions} "
@@ -128,7 +126,9 @@ def check(
         calls: how many calls the model makes at once, at most.
         messages: how the conversation begins.
         arguments: by tool name all that the model may call it with; without it, one example.
-        results: by tool name all that it may give; without it, one example of its return type.
+        results: by tool name all that it may give; without it, one example of its return type. By
+            the name of an agent inside, all that it may answer: texts, or values of its
+            output_type; without it, a made-up text, or made-up values.
         usage: the tokens of each reply; what it costs is what the agent's limits say.
         exact: tell runs apart that differ in their conversation, or in the record of decisions,
             alone. Needed where a policy or a claim reads one, which is refused without it as far as
@@ -150,10 +150,10 @@ def check(
         UnstorableError: something in a run cannot be stored, so that nothing tells it from others.
     """
     spec = spec_of(agent)
-    _require_sense(spec, claims, arguments or {}, results or {})
+    require_sense(spec, claims, arguments or {}, results or {})
     hooks = _hooks_of(agent, spec)
     require_all_callers(spec, claims, hooks)
-    require_seen_state(spec, claims, hooks, (results or {}).keys())
+    require_seen_state(spec, claims, hooks, results or {})
     if not exact:
         require_no_readers(spec, claims)
     if calls < 1:
@@ -170,28 +170,6 @@ def check(
             return _Search(patient, claims, begun, turns, exact=False).proof()
         _Search(small, claims, begun, turns, exact=False).proof()  # refutes it, but for such a run
     return _Search(small, claims, begun, turns, exact=True).proof()
-
-
-def _require_sense(
-    spec: AgentSpec[Any],
-    claims: Sequence[Property],
-    arguments: Mapping[str, Sequence[Mapping[str, Any]]],
-    results: Mapping[str, Sequence[object]],
-) -> None:
-    """Refuse what would be proved of a world that is not meant."""
-    for claim in claims:
-        if not isinstance(claim, Property):
-            raise TypeError(f"{claim!r:.200} is no Claim; always(function) makes one of a function")
-        require_tools(spec, claim.tools, f"{claim.name} is about")
-    require_tools(spec, arguments, "arguments are given for")
-    require_tools(spec, results, "results are given for")
-    for agent in (spec, *agents_in(spec).values()):
-        for name, tool in agent.tools.items():
-            for possible in arguments.get(name, ()):
-                if sentences := "; ".join(faults(dict(possible), tool.spec.parameters)):
-                    raise ValueError(
-                        f"the arguments {dict(possible)} do not fit tool {name!r}: {sentences}"
-                    )
 
 
 def _hooks_of(
@@ -270,7 +248,7 @@ class _Search:
             frozenset(self._edges),
             self._small.remember,
             self._dies_once,
-            *_made_up(self._small),
+            *astuple(made_up(self._spec, self._small.arguments, self._small.results)),
         )
 
     def _onward(self, here: int) -> Iterator[int]:
@@ -357,15 +335,6 @@ class _Search:
             held = {**data["state"]["data"], "messages": None}
             data = {**data, **UNCOMPARED, "state": held}
         return visit.memories, hash_of(data)
-
-
-def _made_up(small: Small) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tools for whose arguments an example was made up, and those for whose result."""
-    agents = (small.spec, *agents_in(small.spec).values())
-    tools = [tool for agent in agents for tool in agent.tools.values()]
-    called = {tool.name for tool in tools if tool.spec.parameters.get("properties")}
-    run = {tool.name for tool in tools if not isinstance(tool, Delegate)}
-    return tuple(sorted(called - small.arguments.keys())), tuple(sorted(run - {*small.results}))
 
 
 def _dies_again(visit: _Visit) -> bool:

@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 
 from detent.adapters.drivers.judging import judge
 from detent.adapters.system.threads_and_loops import in_background
+from detent.adapters.testing.proofs.possible_values import written_answer
 from detent.adapters.testing.simulation.drawing import arguments_for, dice, drawn, result_for
 from detent.adapters.testing.simulation.nested_runs import agent_at, slots_in
 from detent.core.chat.messages import ChatMessage, ToolCall
@@ -166,25 +167,35 @@ class Small:
         calls = [
             ToolCall(offered.name, arguments)
             for offered in effect.tools
-            for arguments in self._arguments_for(offered)
+            for arguments in self._arguments_for(offered, effect)
         ]
         for count in range(1, self.calls + 1):
             # in each order: policies see which calls stand before and behind their own
             for chosen in product(calls, repeat=count):
                 yield self._replied(effect, _calling(turn, chosen))
         yield self._replied(effect, _calling(turn, [ToolCall("nobody")]))
-        for text in self._texts():
+        for text in self._texts(effect):
             yield self._replied(effect, ChatMessage.from_assistant(text))
 
-    def _arguments_for(self, offered: ToolSpec) -> Sequence[Mapping[str, Any]]:
-        name = offered.name
+    def _arguments_for(self, offered: ToolSpec, effect: AskModel) -> Sequence[Mapping[str, Any]]:
+        name, output = offered.name, self.spec.output
+        if output is not None and name == output.name and (values := self._answers(effect)):
+            return [written_answer(output, value) for value in values]
         return self.arguments.get(name) or [drawn(offered.parameters, dice("arguments", name))]
 
-    def _texts(self) -> Iterator[str]:
+    def _texts(self, effect: AskModel) -> Iterator[str]:
         """What the model may say without a call: also an answer, where one of a type is wanted."""
+        output, values = self.spec.output, self._answers(effect)
+        if output is None:
+            yield from map(str, values or ["enough"])
+            return
         yield "enough"
-        if self.spec.output is not None:
-            yield json.dumps(drawn(self.spec.output.schema, dice("answer")))
+        made = [written_answer(output, value) for value in values]
+        yield from map(json.dumps, made or [drawn(output.schema, dice("answer"))])
+
+    def _answers(self, effect: AskModel) -> Sequence[object]:
+        """What the agent that asks may answer, as far as somebody says so."""
+        return self.results.get(effect.path[-1].tool_name, ()) if effect.path else ()
 
     def _replied(self, effect: AskModel, message: ChatMessage) -> Event:
         reply = ChatReply(message, "tool_calls" if message.tool_calls else "stop", self.usage)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from detent.adapters.testing.simulation.drawing import dice, likely
+from detent.adapters.testing.simulation.nested_runs import all_agents
 from detent.adapters.tools.output_type import OutputType
 from detent.core.chat.messages import ToolCall
-from detent.core.machine.delegation import ANSWER, PARAMETERS, agents_in
+from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.approval import Allow, Answers, Ask, Deny, Verdict
 from detent.core.run.effects import Policy
 from detent.core.run.limits import Limits
@@ -92,7 +93,7 @@ def spec_of(agent: Agent[Any, Any] | AgentSpec[Any]) -> AgentSpec[Any]:
 
 def require_tools(spec: AgentSpec[Any], names: Iterable[str], what: str) -> None:
     """Raise ValueError unless the agent, or one inside it, has all these tools."""
-    tools = {name for agent_spec in (spec, *agents_in(spec).values()) for name in agent_spec.tools}
+    tools = {name for _, agent in all_agents(spec) for name in agent.tools}
     if unknown := sorted(set(names) - tools):
         raise ValueError(f"{what} {unknown}; the agent has {sorted(tools)}")
 

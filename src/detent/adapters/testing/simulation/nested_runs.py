@@ -94,6 +94,15 @@ def agent_at(spec: AgentSpec[Any], path: Path) -> AgentSpec[Any]:
     return spec
 
 
+def all_agents(
+    spec: AgentSpec[Any], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], AgentSpec[Any]]]:
+    """An agent and all inside it, by their names from the outermost: several may share the last."""
+    yield path, spec
+    for name, agent in spec.agents.items():
+        yield from all_agents(agent, (*path, name))
+
+
 def slots_in(run: Run[Any], path: Path = ()) -> Iterator[tuple[Path, Slot]]:
     """The calls of the open turn, and of the agents that work on them, however deep."""
     for slot in run.slots:

@@ -24,7 +24,7 @@ from detent.adapters.testing.simulation.generated_agents import (
 from detent.adapters.testing.simulation.invariants import INVARIANTS
 from detent.adapters.testing.simulation.model_actors import Players, Results
 from detent.adapters.testing.simulation.moves import Move, moves_in_company, moves_of
-from detent.adapters.testing.simulation.nested_runs import Invariant, faults
+from detent.adapters.testing.simulation.nested_runs import Invariant, all_agents, faults
 from detent.adapters.testing.simulation.shared_stores import (
     OpenStore,
     directory_store,
@@ -224,12 +224,16 @@ def simulate(
         invariants: what must hold; `INVARIANTS` and any of your own.
 
     Raises:
-        ValueError: `results` names a tool that there is not, or there are no seeds.
+        ValueError: `results` names a tool that there is not, or an agent inside, or there are no
+            seeds.
         InvariantBroken: one does not; it has the seed, the smallest case found and a transcript.
     """
     spec = spec_of(agent)
     fixed_results = dict(results or {})
     require_tools(spec, fixed_results, "results are given for")
+    inside = {name for _, agent in all_agents(spec) for name in agent.agents}
+    if agents := sorted(fixed_results.keys() & inside):
+        raise ValueError(f"results are given for {agents}, agents inside: their answers are drawn")
     if isinstance(seeds, int) and seeds < 1:
         raise ValueError(f"{seeds} seeds would show nothing; give a number from 1, or the seeds")
     simulation = Simulation(
