@@ -26,8 +26,8 @@ MEMBERS = re.compile(
 """What stands in the schema of pydantic's core where a set is made, or a dict of other keys than
 texts, or code is called that may make one."""
 
-FROZEN = "'frozen': True"
-"""What stands there where an object may be a member."""
+UNIQUE = "'uniqueItems': True"
+"""What stands in a model's own schema where an object may be a member."""
 
 Excess: TypeAlias = Callable[[object], str]
 """Says why it takes too long to read a value, a thawed one; "" where it does not."""
@@ -98,7 +98,7 @@ def work_of(kind: Any) -> ModelWork:
         return ModelWork(
             Work(written, "validation_alias" in core, most=WORK_MAX),
             bool(MEMBERS.search(core)),
-            tuple(map(Shape.of, _objects(written))) if FROZEN in core else (),
+            tuple(map(Shape.of, _objects(written))) if UNIQUE in repr(written) else (),
         )
     except Exception:  # noqa: BLE001 - code of users may stand in it
         return ModelWork()
