@@ -15,6 +15,8 @@ from detent.core.run.output_type import AnswerType
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.schema.conversion import ConversionError, plain_as_read
 from detent.core.schema.validation import faults
+from detent.core.tools.masking import masked
+from detent.core.tools.redaction import all_without_secrets
 from detent.core.values.frozen import thaw
 
 if TYPE_CHECKING:
@@ -93,9 +95,11 @@ def written_answer(output: AnswerType[Any], value: object) -> Mapping[str, Any]:
 
 
 def _require_arguments(tool: Tool, possible: Mapping[str, Any]) -> None:
-    if sentences := "; ".join(faults(dict(possible), tool.spec.parameters)):
+    wrong = faults(dict(possible), tool.spec.parameters)
+    if sentences := "; ".join(all_without_secrets(wrong, possible, tool.masked)):
         raise ValueError(
-            f"the arguments {dict(possible)} do not fit tool {tool.name!r}: {sentences}"
+            f"the arguments {masked(possible, tool.masked)} do not fit tool {tool.name!r}: "
+            f"{sentences}"
         )
 
 

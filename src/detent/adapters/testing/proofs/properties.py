@@ -15,6 +15,7 @@ from detent.core.run.approval import Confirmed, Modified, Scope
 from detent.core.run.events import Event, HappenedInside, HumanDecided, ToolNeverRan
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Running, Unknown
+from detent.core.tools.masking import MASK, shown_call
 from detent.core.values.frozen import FrozenDict
 
 _Place: TypeAlias = tuple[Path, CallRef]
@@ -123,8 +124,8 @@ def never_runs_unapproved(tool: str) -> Property:
             runs = isinstance(slot.status, Running | Delegated) and slot.call.tool_name == tool
             if runs and not approved.cover((path, slot.ref), slot.call):
                 return Violation(
-                    f"{tool} runs for call {slot.ref} with {dict(slot.call.arguments)}, and nobody "
-                    "has approved that"
+                    f"{tool} runs for call {slot.ref} with "
+                    f"{dict(shown_call(slot.call).arguments)}, and nobody has approved that"
                 )
         return approved
 
@@ -194,10 +195,11 @@ def _amount_judge(most: float, parameter: str, tools: frozenset[str]) -> Judge:
             unasked |= {place}
             total += _value_of(call, parameter)
             if total > most:
+                value = shown_call(call).arguments.get(parameter)
+                much = MASK if parameter in call.secret else f"{total:g}"  # the sum tells its parts
                 return Violation(
-                    f"{call.tool_name} runs for call {place[1]} with {parameter} "
-                    f"{call.arguments.get(parameter)}, which makes {total:g} in all, and nobody "
-                    "has approved that"
+                    f"{call.tool_name} runs for call {place[1]} with {parameter} {value}, "
+                    f"which makes {much} in all, and nobody has approved that"
                 )
         return total, unasked, approved
 

@@ -43,6 +43,7 @@ from detent.core.run.refs import Path
 from detent.core.run.run import AwaitingDecision, Ready, Run, Running, Slot
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.invocation import Invocation
+from detent.core.tools.masking import masked, with_secrets_marked
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import ToolSpec
 
@@ -198,6 +199,7 @@ class Small:
         return self.results.get(effect.path[-1].tool_name, ()) if effect.path else ()
 
     def _replied(self, effect: AskModel, message: ChatMessage) -> Event:
+        message = with_secrets_marked(message, effect.secrets())
         reply = ChatReply(message, "tool_calls" if message.tool_calls else "stop", self.usage)
         price = self.price or self.spec.limits.price
         cost = 0.0 if price is None else price(reply)
@@ -241,7 +243,7 @@ def _require_settled(hooks: Sequence[Hook], effect: RunTool, call: ToolCall, run
     again = outgoing(hooks, evolve(effect, call=call), run)
     if not isinstance(again, CallRewritten):
         return
-    first, then = dict(call.arguments), dict(again.call.arguments)
+    first, then = (masked(one.arguments, effect.tool.masked) for one in (call, again.call))
     raise ValueError(
         f"the hooks make {first} of a call of {call.tool_name!r}, and {then} of that: what they "
         "have changed they must leave as it is"

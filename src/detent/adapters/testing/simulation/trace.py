@@ -13,6 +13,7 @@ from detent.core.run.events import Event, HappenedInside, ModelReplied, ToolRetu
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Run, Slot
 from detent.core.storage.journal import progress_mark
+from detent.core.tools.masking import shown_call
 from detent.ports.journal import Entry
 
 
@@ -186,11 +187,12 @@ def event_text(event: Event) -> str:
     match event:
         case ModelReplied(turn, attempt, reply):
             calls = ", ".join(
-                f"{call.tool_name}({dict(call.arguments)})" for call in reply.message.tool_calls
+                f"{call.tool_name}({dict(shown_call(call).arguments)})"
+                for call in reply.message.tool_calls
             )
             return f"{name} turn {turn} attempt {attempt}: {calls or reply.message.text!r}"
         case ToolReturned(ref, attempt, result):
-            return f"{name} {_place(ref)} attempt {attempt}: {result.content!r:.60}"
+            return f"{name} {_place(ref)} attempt {attempt}: {result.visible!r:.60}"
         case HappenedInside(ref, tool_name, inner):
             return f"in {tool_name} at {_place(ref)}: {event_text(inner)}"
         case _:
