@@ -723,6 +723,6 @@ def test_a_tool_that_calls_another_one_is_refused() -> None:
     with pytest.raises(ValueError, match=r"a function that \['refund'\] calls by itself"):
         small(agent_with(tools=(PAY, caller)), claim)
     assert small(agent_with(tools=(PAY, other)), claim, arguments=AMOUNTS).states
-    assert list(called_by(Tool("p", "", {"type": "object", "properties": {}}, print))) == []
+    assert list(called_by(Tool("p", "", {"type": "object", "properties": {}}, print))) == [print]
     with pytest.raises(Refuted, match="refund runs"):
         small(agent_with(tools=(PAY, caller)), claim, never_runs_unapproved("refund"))

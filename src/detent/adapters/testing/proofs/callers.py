@@ -9,17 +9,22 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, get_args
 
 from detent.adapters.confirmation.call_rules import CallRule
-from detent.adapters.testing.proofs.functions import behind, called_by, finds_unseen, reached_from
+from detent.adapters.testing.proofs.functions import (
+    OF_RESULTS,
+    behind,
+    called_by,
+    finds_unseen,
+    reached_from,
+)
 from detent.adapters.testing.proofs.named_functions import (
     Found,
     is_of_python,
     is_ours,
     layers,
-    names_in,
     own_function,
-    texts_in,
     top_of,
 )
+from detent.adapters.testing.proofs.names_in_code import names_in, texts_in
 from detent.adapters.testing.proofs.properties import Property
 from detent.adapters.testing.proofs.roots import (
     A_HOOK,
@@ -73,7 +78,7 @@ def require_all_callers(
             )
         for path, agent in agents:
             for place, found in of_agent(agent, hooks.get(path, ())):
-                if _is_among(functions, reached_from([found])):
+                if _is_among(functions, reached_from([found], OF_RESULTS)):
                     raise ValueError(
                         f"{claim.name} is about a function that [{place}] calls by itself, where "
                         "no policy is asked; do without, and name the tool by its name"

@@ -5,24 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any
+from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from detent.adapters.testing.proofs.named_functions import (
-    FORMAT,
+    ALL,
     Found,
     Key,
-    arguments_of,
-    imports_in,
+    is_installed,
     is_of_others,
     is_of_python,
     layers,
     named_in,
-    names_in,
     own_function,
 )
+from detent.adapters.testing.proofs.names_in_code import FORMAT, imports_in, names_in
 from detent.adapters.testing.proofs.roots import carried_by, of_types
 from detent.core.tools.tool import Tool
+from detent.core.tools.wiring import AS_IT_IS
 
 UNSEEN_BY_REASON: Mapping[str, frozenset[str]] = {
     "code that is made at run time": frozenset(
@@ -62,6 +62,15 @@ UNSEEN_BY_REASON: Mapping[str, frozenset[str]] = {
 }
 """By these a function finds others, whose names need not stand in its code."""
 
+OF_RESULTS = frozenset({"to_dict", "from_dict", "model_dump", "value"})
+"""What Detent itself names of what it is given, to make a text of it, or to store it.
+
+The types of results alone do not tell of what: a tool may say that it gives ``Any``.
+"""
+
+SCALARS = (str, bytes, bool, int, float, None, NoneType, ...)
+"""Of these, and of tables of them, Detent makes a text without a call; `...` is of tuples."""
+
 NAMED = FunctionType | BuiltinFunctionType | type
 UNSEEN = frozenset[str]().union(*UNSEEN_BY_REASON.values())
 
@@ -94,31 +103,53 @@ def behind(function: Any) -> Any:
 
 
 def called_by(tool: Tool) -> Iterator[Any]:
-    """The functions that run for a tool, but for its own: those that it names or carries.
+    """The functions that run for a tool: its own, and those that it names or carries.
 
     And those that they name in turn. Each decorator is one of them as well: it may call others
     before it hands the arguments on. A tool that is named stands for its function. What is found at
     run time alone is not seen: see `finds_unseen`.
     """
-    return reached_from(chain(_begun_by(tool), of_types(tool)))
+    return reached_from(chain(_begun_by(tool), of_types(tool)), OF_RESULTS)
 
 
-def reached_from(roots: Iterable[Found]) -> Iterator[Any]:
-    """Functions, and all that they name, and what that names in turn, each once."""
+def reached_from(roots: Iterable[Found], names: frozenset[str] = frozenset()) -> Iterator[Any]:
+    """Functions, and all that they name, and what that names in turn, each once.
+
+    An attribute that one of them names may be that of what another one names and hands over. So may
+    `names`, which whoever calls them has in his code.
+    """
+    roots, told = [*roots], dict[Key, Found]()
+    while True:
+        for found in _reached_by(roots, names):
+            if found.key not in told:
+                told[found.key] = found
+                yield found.function
+        more = names.union(*(_names_of_users(found.function) for found in told.values()))
+        if more == names:
+            return
+        names = more  # with which more may be reached, and never less
+
+
+def _reached_by(roots: Iterable[Found], names: frozenset[str]) -> Iterator[Found]:
     seen = dict[Key, Found]()
     left = [*roots]
     while left:
         found = left.pop()
         if found.key not in seen:
             seen[found.key] = found
-            yield found.function
-            left += named_in(found)
+            yield found
+            left += named_in(found, names)
+
+
+def _names_of_users(function: Any) -> Iterable[str]:
+    own = own_function(function)
+    if own is None or is_of_python(own) or is_installed(own):
+        return ()
+    return {*names_in(own.__code__)} - ALL
 
 
 def _begun_by(tool: Tool) -> Iterator[Found]:
-    for layer in layers(tool.function):
-        yield from named_in(Found(layer))
-    yield from arguments_of(tool.function)
+    yield from map(Found, layers(tool.function))
     yield from carried_by(tool)
 
 
@@ -127,21 +158,29 @@ def finds_unseen(tool: Tool) -> bool:
 
     Of a class of an argument only what its author has written counts: what attrs and pydantic
     make of it look fields up by their names, and would have every such tool refused.
+    And on a text, a number or a table of these, Detent calls nothing.
     """
-    owns = map(own_function, (*layers(tool.function), *reached_from(_begun_by(tool))))
-    made = (
-        own for own in map(own_function, reached_from(of_types(tool))) if not _is_installed(own)
-    )
+    of_results = frozenset[str]() if _gives_scalars(tool) else OF_RESULTS
+    owns = map(own_function, reached_from(_begun_by(tool), of_results))
+    made = (own for own in map(own_function, reached_from(of_types(tool))) if not is_installed(own))
     return any(
         own is not None and not is_of_python(own) and _finds_unseen(own)
         for own in chain(owns, made)
     )
 
 
-def _is_installed(own: FunctionType | None) -> bool:
-    """Whether a function is that of a library, or was made by attrs."""
-    file = "" if own is None else own.__code__.co_filename
-    return "site-packages" in file or file.startswith("<attrs generated")
+def _gives_scalars(tool: Tool) -> bool:
+    """Whether nothing of a tool's reaches a text or the state but these, as it says."""
+    goes_as_it_is = tool.text_rules is AS_IT_IS and not tool.outputs
+    return goes_as_it_is and tool.signature.state is None and _is_of_scalars(tool.signature.returns)
+
+
+def _is_of_scalars(hint: Any) -> bool:
+    parts, origin = get_args(hint), get_origin(hint)
+    if origin is Annotated:
+        parts = parts[:1]
+    is_scalar = origin is Literal or any(hint is scalar for scalar in SCALARS)
+    return is_scalar or bool(parts and all(map(_is_of_scalars, parts)))
 
 
 def _finds_unseen(own: FunctionType) -> bool:

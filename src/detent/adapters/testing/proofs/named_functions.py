@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
-from dis import Instruction, get_instructions
 from enum import Enum, EnumType
 from functools import cached_property, partial, partialmethod, singledispatchmethod
 from gc import get_referents
 from inspect import getattr_static
 from itertools import chain, islice
 from queue import Queue, SimpleQueue
-from string import Formatter
 from types import (
     AsyncGeneratorType,
     CellType,
@@ -35,6 +32,7 @@ from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictiona
 
 from attrs import field, frozen
 
+from detent.adapters.testing.proofs.names_in_code import names_in
 from detent.core.tools.tool import Tool
 
 MOST = 10_000
@@ -46,9 +44,6 @@ DEEPEST = 12
 ALL = frozenset({"__dict__", "__globals__", "__builtins__", "f_globals", "f_locals", "modules"})
 """By these a function finds all that there is. It is refused for that, and they lead nowhere."""
 
-FORMAT = "format of a text made elsewhere"
-"""In place of the names that such a text may hold: no code can name this."""
-
 BY_PYTHON = frozenset(
     {
         *("read", "readline", "readlines", "readinto", "write", "writelines", "flush", "close"),
@@ -58,6 +53,9 @@ BY_PYTHON = frozenset(
     }
 )
 """What functions of Python's library call on what they are handed: `print` writes to its `file`."""
+
+SITE = "site-packages"
+"""Where what is installed lies. It knows nothing of users but what these hand it."""
 
 Key: TypeAlias = tuple[int, int]
 
@@ -91,37 +89,46 @@ def layers(function: Any) -> Iterator[Any]:
             function = MethodType(wrapped, bound) if is_method else wrapped
 
 
-def arguments_of(function: Any) -> Iterator[Found]:
-    """The functions among the arguments that its layers have been given already."""
-    for layer in layers(function):
-        if isinstance(layer, partial):
-            for value in (*layer.args, *layer.keywords.values()):
-                yield from _Walk(()).functions_of(value)
-
-
-def named_in(found: Found) -> Iterator[Found]:
+def named_in(found: Found, elsewhere: Collection[str] = ()) -> Iterator[Found]:
     """What its code names, and the functions and classes within it; not what it is given.
 
     Of a function of Python's own only what somebody has handed it is of interest.
+
+    Args:
+        found: the function.
+        elsewhere: the names in other code that runs with it. What one function names may be handed
+            to another one, or back, which names an attribute of it: ``use(bank)``.
     """
     own = own_function(found.function)
-    if own is None:
-        return
-    values = [cell.cell_contents for cell in own.__closure__ or () if cell != CellType()]
-    values += [*(own.__defaults__ or ()), *(own.__kwdefaults__ or {}).values()]
-    names = set[str]()
-    if not is_of_python(own):
+    names, values = set[str](), [*_handed_to(found.function, own)]
+    if own is not None and not is_of_python(own):
         names = {*names_in(own.__code__)} - ALL
         values += [own.__globals__.get(name, sys.modules.get(name)) for name in names]
         bound = found.owner if own is found.function else found.function
         values.append(getattr(found.function, "__self__", bound))
-    walk = _Walk(names)
+    walk = _Walk(names, () if is_installed(own) else elsewhere)
     for value in values:
         yield from walk.functions_of(value)
 
 
+def _handed_to(function: Any, own: FunctionType | None) -> Iterator[Any]:
+    """What a function has been handed already: it may call that, or hand it on."""
+    if isinstance(function, partial):
+        yield from (*function.args, *function.keywords.values())
+    elif own is not None:
+        yield from (cell.cell_contents for cell in own.__closure__ or () if cell != CellType())
+        yield from (*(own.__defaults__ or ()), *(own.__kwdefaults__ or {}).values())
+
+
 def own_function(function: Any) -> FunctionType | None:
-    """The function that is called by a function, a method or an object, if it is none in C."""
+    """The function that is called by a function, a method or an object, if it is none in C.
+
+    A generator or a coroutine that waits is a function of the rest of its code, by what it holds.
+    """
+    if (frame := _frame_of(function)) is not None:
+        cells = tuple(CellType() for _ in frame.f_code.co_freevars)
+        held = (*frame.f_locals.values(), *get_referents(function))  # these also of its stack
+        return FunctionType(frame.f_code, frame.f_globals, argdefs=held, closure=cells)
     own = getattr(function, "__func__", function)
     if not hasattr(own, "__code__"):  # an object that can be called
         own = getattr_static(type(own), "__call__", None)
@@ -138,73 +145,26 @@ def is_ours(own: FunctionType) -> bool:
     return top_of(_home(own)) == "detent"
 
 
+def is_installed(own: FunctionType | None) -> bool:
+    """Whether it is that of a library, or was made by attrs."""
+    file = "" if own is None else own.__code__.co_filename
+    return SITE in file or file.startswith("<attrs generated")
+
+
 def _home(own: FunctionType) -> str:
     """The module that a function was written in: it may say another one, as `wraps` has it do."""
     return str(own.__globals__.get("__name__", ""))
 
 
-def names_in(code: CodeType) -> Iterator[str]:
-    """All names in some code, and in the functions and classes within it.
-
-    But for those by which pytest reports an assertion (`@pytest_ar`): they lead to all of pytest.
-    """
-    yield from (name for name in code.co_names if not name.startswith("@"))
-    yield from _names_in_texts(code)
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):  # of a function, a class or, before 3.12, a comprehension
-            yield from names_in(inner)
-
-
-def _names_in_texts(code: CodeType) -> Iterator[str]:
-    """The names that stand in its texts and tables: those of ``case Bank(go=…)``, ``"{0.go}"``.
-
-    `FORMAT` is one of them where a text is filled in that does not stand in the code.
-    """
-    before: Instruction | None = None
-    for instruction in get_instructions(code):
-        value = before.argval if before is not None and before.opname == "LOAD_CONST" else None
-        if instruction.opname == "MATCH_CLASS":
-            yield from value if isinstance(value, tuple) else ()
-            yield from ("__match_args__",) * bool(instruction.arg)
-        elif instruction.argval in {"format", "format_map"}:
-            yield from _fields_of(value) if isinstance(value, str) else (FORMAT,)
-        before = instruction
-
-
-def _fields_of(text: str) -> Iterator[str]:
-    """The attributes that a format string names, also where one stands in the form of another."""
-    with suppress(ValueError):  # it is none, and raises where it is filled in
-        for _, name, form, _ in Formatter().parse(text):
-            yield from re.findall(r"\.([^.\[]+)", name or "")
-            yield from _fields_of(form or "")
-
-
-def texts_in(code: CodeType) -> Iterator[str]:
-    """All texts in some code, and in what is within it."""
-    for constant in code.co_consts:
-        if isinstance(constant, str):
-            yield constant
-        elif isinstance(constant, CodeType):
-            yield from texts_in(constant)
-
-
-def imports_in(code: CodeType) -> Iterator[str]:
-    """The modules that some code, or what is within it, imports."""
-    yield from (
-        instruction.argval
-        for instruction in get_instructions(code)
-        if instruction.opname == "IMPORT_NAME"
-    )
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from imports_in(inner)
-
-
 @frozen
 class _Walk:
-    """A walk over values from one to those of its parts that are among some names, each once."""
+    """A walk over values from one to those of its parts that are among some names, each once.
+
+    Those that other code has, `elsewhere`, are looked up on what users have written.
+    """
 
     names: Collection[str]
+    elsewhere: Collection[str] = ()
     _seen: dict[Key, Any] = field(factory=dict, init=False)  # which keeps them alive
 
     def functions_of(
@@ -219,10 +179,8 @@ class _Walk:
             value = value.function
         if callable(value) and not isinstance(value, type):
             yield from (Found(layer, owner) for layer in layers(value))
-            yield from arguments_of(value)
-        if (frame := _frame_of(value)) is not None:  # what it goes on with
-            for name in {*names_in(frame.f_code)}:
-                yield from self.functions_of(frame.f_globals.get(name), None, depth + 1)
+        elif _frame_of(value) is not None:
+            yield Found(value)
         for part in islice(chain(table_parts(value), _held_by_python(value)), MOST):
             yield from self.functions_of(part, None, depth + 1)
         if isinstance(value, FunctionType) or _is_plain(value):
@@ -237,13 +195,15 @@ class _Walk:
         attributes = {**getattr(value, "__dict__", {})}
         if isinstance(value, FunctionType):
             attributes |= {"__annotations__": value.__annotations__, "__doc__": value.__doc__}
-        for name in {*self.names} & {*attributes} - {"__wrapped__"}:
+        for name in {*self.names, *self.elsewhere} & {*attributes} - {"__wrapped__"}:
             yield from self.functions_of(attributes[name], None, depth + 1)
 
     def _attribute_functions(self, value: Any, depth: int) -> Iterator[Found]:
         if isinstance(value, type):  # whose own class makes its instances, and is asked for a name
             yield from self.functions_of(type(value), None, depth + 1)
         names = {*self.names, *_special_names(value)}
+        if not _is_installed_value(value):
+            names |= {*self.elsewhere}
         if "__match_args__" in self.names:  # by which a pattern without names looks attributes up
             names |= {*getattr(value, "__match_args__", ())}
         for name in names:
@@ -261,11 +221,6 @@ def _frame_of(value: Any) -> FrameType | None:
     names = ("gi_frame", "cr_frame", "ag_frame")
     frames = (getattr(value, name, None) for name in names)
     return next(filter(None, frames), None) if isinstance(value, RESUMED) else None
-
-
-def _locals_of(value: Any) -> Iterable[Any]:
-    frame = _frame_of(value)
-    return () if frame is None else (*frame.f_locals.values(),)
 
 
 def _current_of(variable: ContextVar[Any]) -> Iterable[Any]:
@@ -292,7 +247,6 @@ TABLES: tuple[tuple[Any, Callable[[Any], Iterable[Any]]], ...] = (
     (ContextVar, _current_of),
     (EnumType, lambda kind: kind.__members__.values()),
     (Enum, lambda member: (vars(member).get("_value_"),)),
-    (RESUMED, _locals_of),
 )
 """What holds others, each with how to look at these without using it up."""
 
@@ -363,6 +317,12 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, type | ModuleType):
         return is_of_others(getattr(value, "__module__", value.__name__))
     return value is None or is_of_others(type(value).__module__)
+
+
+def _is_installed_value(value: Any) -> bool:
+    kind = value if isinstance(value, type) else type(value)
+    module = value if isinstance(value, ModuleType) else sys.modules.get(kind.__module__)
+    return SITE in str(getattr(module, "__file__", None))
 
 
 def _is_ours(value: Any) -> bool:

@@ -17,7 +17,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 from detent.adapters.testing.proofs.named_functions import (
     MOST,
     Found,
-    arguments_of,
     called,
     is_of_others,
     layers,
@@ -109,7 +108,6 @@ def _functions_of(value: object) -> Iterator[Found]:
     """Itself where it can be called, and its methods: by which one it is asked differs."""
     if callable(value) and get_origin(value) is None:
         yield from map(Found, layers(value))
-        yield from arguments_of(value)
     yield from (Found(MethodType(one.function, value)) for one in _methods(type(value)))
 
 
