@@ -180,17 +180,12 @@ class Keeper:
         return (yield Wait(call)) if self.is_shared else call()
 
     def _sure_owner_steps(self) -> Steps[Owner]:
-        known = self._known
-        if known is not None and self._is_sure(known):
-            return known[0]
-        return (yield from self._ask(self._sure_owner))
+        return self._owner() or (yield from self._ask(self._sure_owner))
 
     def is_sure_of(self, claim: Claim) -> bool:
         """Whether nobody can have seen the claim lapse."""
-        known = self._known
-        if known is None or known[0].id != claim.owner or self.pid != os.getpid():
-            return False
-        return not self.is_shared or self._is_sure(known)  # in memory, nothing lapses
+        owner = self._owner() if self.pid == os.getpid() else None
+        return owner is not None and owner.id == claim.owner
 
     def claim_anew(self, lease: Lease, *, is_renewal: bool = False) -> None:
         """As `Lease.require` says; one that was given back stays so if `is_renewal`.
@@ -255,9 +250,8 @@ class Keeper:
             JournalError: the store cannot be asked.
         """
         with self._renewing:
-            known = self._known
-            if self._held and known is not None and self._is_sure(known):
-                self._keep(known[0].id)
+            if self._held and (owner := self._owner()) is not None:
+                self._keep(owner.id)
         for run_id, (held, claim) in list(self._held.items()):
             lease = None if held is None else held()
             if lease is None:
@@ -332,8 +326,11 @@ class Keeper:
         if not self.is_shared:
             return self._claims.swap(*swap)
         begin = None if self._submit_swap is None else partial(self._submit_swap, *swap)
-        with self.writes.noted():
+        try:
             return bool((yield Wait(partial(self._claims.swap, *swap), begin)))
+        except Exception as error:
+            self.writes.note(error)
+            raise
 
     def _give_back(self, run_id: str, claim: Claim) -> Steps[None]:
         yield from self._put(run_id, claim, given_back(claim))
@@ -353,27 +350,30 @@ class Keeper:
         if not (is_dropped or has_ended(owner)):
             raise RunBusyError(run_id, found, owner)
 
-    def _is_sure(self, known: tuple[Owner, float, float]) -> bool:
-        _, until, ran_until = known
-        return self._clock.now() < until and run_time() < ran_until
+    def _owner(self) -> Owner | None:
+        """Who we are; None where our claims may have lapsed, as they never do in memory."""
+        if self._known is None:
+            return None
+        owner, until, ran_until = self._known
+        is_sure = not self.is_shared or (self._clock.now() < until and run_time() < ran_until)
+        return owner if is_sure else None
 
     def _sure_owner(self) -> Owner:
         """Who we are: somebody new where our claims may have lapsed."""
-        known = self._known
-        if known is not None and self._is_sure(known):
-            return known[0]
-        with self._renewing:
-            known = self._known
-            if known is None or not self._is_sure(known):
-                return self._keep(SystemChance().new_id())
-            return known[0]
+        if (owner := self._owner()) is None:
+            with self._renewing:
+                owner = self._owner() or self._keep(SystemChance().new_id())
+        return owner
 
     def _keep(self, owner_id: str) -> Owner:
         """Renew our claims. Their time counts from before that is written, which may take long."""
         at, ran = self._clock.now(), run_time()
         owner = this_process(owner_id, at + self._time_s)
-        with self.writes.noted():
+        try:
             self._claims.keep(owner)
+        except Exception as error:
+            self.writes.note(error)
+            raise
         self._known = owner, at + self._sure_s, ran + self._sure_s
         return owner
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.processes import this_process
 from detent.ports.claims import Claims
@@ -28,15 +25,6 @@ class Writes:
     def have_failed(self) -> bool:
         """Whether one has since a proof."""
         return self._failures > self._proven
-
-    @contextmanager
-    def noted(self) -> Generator[None]:
-        """While something is written: an error of it is noted."""
-        try:
-            yield
-        except Exception as error:
-            self.note(error)
-            raise
 
     def note(self, error: BaseException) -> None:
         """A write has failed. A store that says who was faster has looked, and can be written."""
