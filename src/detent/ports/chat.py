@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_a
 
 from attrs import fields, frozen
 
-from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult
+from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult, labels_of
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
@@ -196,13 +195,13 @@ def require_reply(reply: object, generator: object) -> ChatReply:
     elif reply.message.role is not ChatRole.ASSISTANT:
         got = f"a ChatReply with a message of the {reply.message.role}"
     else:
-        try:
-            labels_of([reply.message])
-            misfit = _misfit(reply)
-        except ValueError as error:
-            misfit = str(error)
-        if misfit is None:
-            return reply
+        if (misfit := _misfit(reply)) is None:
+            try:
+                labels_of([reply.message])
+            except ValueError as error:
+                misfit = str(error)
+            else:
+                return reply
         text = f"{type(generator).__name__} gave a ChatReply that cannot be used: {misfit}"
         raise ChatGeneratorError(ModelFailure("bug", text))
     text = (

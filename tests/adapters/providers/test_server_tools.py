@@ -20,8 +20,7 @@ from detent.adapters.providers.meaning.server_tools import (
 )
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.registry import PROVIDERS, described, from_description
-from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage, Citation
+from detent.core.chat.messages import ChatMessage, Citation, labels_of
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.models import CodeExecution, ComputerUse, FileSearch, ServerTool, WebSearch
 from detent.ports.chat import ChatGeneratorError

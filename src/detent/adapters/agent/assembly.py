@@ -49,7 +49,7 @@ from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.telemetry.logs import LOGGER, logging_observer
 from detent.adapters.tools.toolsets import Tools
-from detent.core.chat.labels import labels_of
+from detent.core.chat.messages import labels_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start
 from detent.core.run.events import Resumed

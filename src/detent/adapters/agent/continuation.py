@@ -12,8 +12,7 @@ from attrs import evolve, frozen
 
 from detent.adapters.drivers.loading import Loaded, loaded, require_current
 from detent.adapters.system.threads_and_loops import in_background
-from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage, ChatRole
+from detent.core.chat.messages import ChatMessage, ChatRole, labels_of
 from detent.core.control.decisions import ToolExecutionDecision, apply_decisions
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError, Refusal

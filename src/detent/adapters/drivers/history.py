@@ -14,8 +14,7 @@ from detent.adapters.drivers.progress import Progress, Watch
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.hearing import announce
-from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage
+from detent.core.chat.messages import ChatMessage, labels_of
 from detent.core.machine.recovery import rebind, without_clearances
 from detent.core.machine.turns import next_turn, with_unread
 from detent.core.run.run import Acting, Done, Run, evolve, with_labels

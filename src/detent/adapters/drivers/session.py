@@ -101,7 +101,8 @@ class Session(SharedRun[S]):
     @property
     def run(self) -> Run[S]:
         """The run, as it is recorded."""
-        at_once(self.settle_steps())
+        if self._unsettled:
+            at_once(self._settle())
         return self.folded
 
     def open(self) -> None:

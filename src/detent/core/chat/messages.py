@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, TypeVar, cast, get_args
 from attrs import evolve, field, frozen
 from attrs.converters import optional
 
-from detent.core.values.copies import frozen_leaf
+from detent.core.values.copies import sealed_mapping
 from detent.core.values.fast_values import fast_init
-from detent.core.values.frozen import ATOMS, EMPTY, FrozenDict, freeze, is_deep, sealed
+from detent.core.values.frozen import EMPTY, FrozenDict, sealed
 from detent.core.values.short_repr import MASK, joined_repr
 
 Part = TypeVar("Part")
@@ -24,27 +24,6 @@ class ChatRole(StrEnum):
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
-
-
-DEPTH_MAX = 100
-"""How deep JSON in a message may be nested: as deep as every interpreter can follow it."""
-
-
-def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
-    """A mapping as a message holds it: nothing in it can be changed, however deep.
-
-    Raises:
-        TypeError: something in it can, or it is nested too deep.
-    """
-    if not value:
-        return EMPTY
-    if not isinstance(value, (dict, Mapping)):  # most are dicts: that is seen at once
-        raise TypeError(f"a dict goes here, as in ToolCall('f', {{'n': 1}}), got {value!r:.80}")
-    if ATOMS.issuperset(map(type, value.values())):
-        return value if type(value) is FrozenDict else FrozenDict(value)
-    if is_deep(value, DEPTH_MAX):
-        raise TypeError(f"what a message holds is nested too deep: more than {DEPTH_MAX} levels")
-    return FrozenDict({key: freeze(item, frozen_leaf) for key, item in value.items()})
 
 
 @sealed
@@ -393,6 +372,24 @@ def with_calls(message: ChatMessage, calls: Sequence[ToolCall]) -> ChatMessage:
 def tool_message(result: ToolCallResult) -> ChatMessage:
     """The message that tells the model what came of its call."""
     return ChatMessage(ChatRole.TOOL, (result,))
+
+
+def labels_of(messages: Iterable[ChatMessage]) -> tuple[str, ...]:
+    """The labels that messages bring along of where they come from, in `meta["labels"]`.
+
+    Raises:
+        ValueError: of one of them, these are no list of texts.
+    """
+    names: list[str] = []
+    for message in messages:
+        if "labels" not in message.meta:
+            continue
+        labels: Any = message.meta["labels"]
+        is_list = isinstance(labels, list | tuple | set | frozenset)
+        if not is_list or not all(isinstance(label, str) and label for label in labels):
+            raise ValueError(f"meta['labels'] of a message is a list of texts, got {labels!r:.80}")
+        names += labels
+    return tuple(sorted(set(names))) if names else ()
 
 
 def says_nothing(message: ChatMessage) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from attrs import asdict, evolve, field, fields_dict, frozen
 from attrs.validators import optional
 
-from detent.core.chat.messages import DEPTH_MAX, ToolCall
+from detent.core.chat.messages import ToolCall
 from detent.core.errors import StoredDataError
 from detent.core.machine.binding import binding_of, is_unfit
 from detent.core.machine.calls import DecisionRefusedError, Refusal, refusal
@@ -37,6 +37,7 @@ from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import masked
 from detent.core.tools.tool import Tool
 from detent.core.values.checks import meant, names_told, number, of_kind
+from detent.core.values.copies import DEPTH_MAX
 from detent.core.values.frozen import is_deep, thaw
 
 if TYPE_CHECKING:

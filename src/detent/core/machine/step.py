@@ -11,8 +11,7 @@ from typing import Never
 
 import attrs
 
-from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage
+from detent.core.chat.messages import ChatMessage, labels_of
 from detent.core.errors import DetentError, UnknownEffectError
 from detent.core.machine.calls import after_fault, after_tick, give_up
 from detent.core.machine.delegation import (
@@ -225,12 +224,12 @@ def _on_model_replied(
 ) -> Run[S]:
     if not _is_asked(run, event):
         return run
+    reply, calls = with_call_ids(event.reply, run.turn)
     # RULE: what a reply brings along, by a search at the provider, counts for its calls as well.
     # And tools of a server may have come while the run was at work.
-    labels = labels_of([event.reply.message])
+    labels = labels_of([reply.message])
     if labels or spec.description_labels:
         run = with_labels(run, (*spec.description_labels, *labels))
-    reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:
         return end_with_answer(spec, evolve(run, usage=usage, cost=cost), reply)

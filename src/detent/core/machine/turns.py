@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -16,6 +15,7 @@ from detent.core.chat.messages import (
     TextContent,
     ToolCall,
     ToolCallResult,
+    labels_of,
     tool_message,
     with_calls,
 )

@@ -6,8 +6,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from detent.core.chat.labels import labels_of
-from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall
+from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, labels_of
 from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.run.approval import Binding, Decision, Principal, Verdict
 from detent.core.run.refs import CallRef

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import attrs
 
 from detent.core.errors import StateTypeError
-from detent.core.values.frozen import ATOMS, freeze
+from detent.core.values.frozen import ATOMS, EMPTY, FrozenDict, freeze, is_deep
 
 T = TypeVar("T")
 
@@ -96,6 +96,27 @@ def frozen_leaf(value: object) -> object:
         raise TypeError(
             f"a message holds JSON values and what cannot be changed, not a {type(value).__name__}"
         ) from None
+
+
+DEPTH_MAX = 100
+"""How deep JSON in a message may be nested: as deep as every interpreter can follow it."""
+
+
+def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
+    """A mapping as a message holds it: nothing in it can be changed, however deep.
+
+    Raises:
+        TypeError: something in it can, or it is nested too deep.
+    """
+    if not value:
+        return EMPTY
+    if not isinstance(value, (dict, Mapping)):  # most are dicts: that is seen at once
+        raise TypeError(f"a dict goes here, as in ToolCall('f', {{'n': 1}}), got {value!r:.80}")
+    if ATOMS.issuperset(map(type, value.values())):
+        return value if type(value) is FrozenDict else FrozenDict(value)
+    if is_deep(value, DEPTH_MAX):
+        raise TypeError(f"what a message holds is nested too deep: more than {DEPTH_MAX} levels")
+    return FrozenDict({key: freeze(item, frozen_leaf) for key, item in value.items()})
 
 
 class _CanChange(Exception):  # noqa: N818  # never leaves this module

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from attrs import asdict, evolve, field, fields, frozen
 
 from detent.adapters.providers.meaning.wire import cannot_send
-from detent.core.chat.labels import labels_of
+from detent.core.chat.messages import labels_of
 from detent.core.chat.replies import ChatReply
 from detent.ports.chat import StreamingChunk
 

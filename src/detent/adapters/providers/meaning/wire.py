@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from detent.core.chat.messages import DEPTH_MAX
 from detent.core.chat.replies import ModelFailure
 from detent.core.codec.json_text import read_json
+from detent.core.values.copies import DEPTH_MAX
 from detent.core.values.frozen import is_deep
 from detent.ports.chat import ChatGeneratorError
 
