@@ -20,7 +20,7 @@ from detent.core.run.events import Event
 from detent.core.run.run import Acting, Delegated, Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import MASK, masked, shown_result
-from detent.ports.chat import StreamingCallback, StreamingChunk, ToolCallDelta, require_reply
+from detent.ports.chat import StreamingCallback, StreamingChunk, ToolCallDelta
 from detent.ports.observer import Observer
 
 
@@ -92,18 +92,6 @@ def both_told(
         listener(effect, chunk)
 
     return tell
-
-
-def whole_reply(reply: object, chat: object, pieces: AttemptStream | None) -> ChatReply:
-    """The reply of a chat generator, and whoever has heard its pieces knows that it is whole.
-
-    Raises:
-        ChatGeneratorError: it is none.
-    """
-    whole = require_reply(reply, chat)
-    if pieces is not None:
-        pieces.complete(whole)
-    return whole
 
 
 class UnheardError(Exception):

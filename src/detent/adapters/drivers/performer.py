@@ -20,7 +20,6 @@ from detent.adapters.drivers.callbacks import (
     CallbackDispatcher,
     PieceListener,
     both_told,
-    whole_reply,
 )
 from detent.adapters.drivers.judging import judge, judge_async
 from detent.adapters.drivers.leases import Lease
@@ -71,6 +70,7 @@ from detent.ports.chat import (
     ChatGeneratorError,
     StreamingCallback,
     require_awaitable,
+    require_reply,
 )
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationStrategy, ConfirmationUI
@@ -112,11 +112,6 @@ class EffectPerformer:
     listener: PieceListener | None = None
     dispatcher: CallbackDispatcher | None = field(
         init=False, repr=False, default=Factory(_dispatcher_of, takes_self=True)
-    )
-    is_heard: bool = field(
-        init=False,
-        repr=False,
-        default=Factory(lambda own: bool(own.dispatcher or own.listener), takes_self=True),
     )
     _stops: dict[EffectKey, Stop] = field(factory=dict, init=False, repr=False)
 
@@ -180,7 +175,7 @@ class EffectPerformer:
         self._stops.setdefault(effect.key, Stop()).set()
 
     def _ask(self, effect: AskModel) -> Event:
-        pieces = self._pieces(effect, None) if self.is_heard else None
+        pieces = self._pieces(effect, None)
         stop = self._stops.setdefault(effect.key, Stop())
         if pieces is not None:
             stop.then(pieces.end)
@@ -196,12 +191,12 @@ class EffectPerformer:
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
-        pieces = self._pieces(effect, asyncio.get_running_loop()) if self.is_heard else None
+        pieces = self._pieces(effect, asyncio.get_running_loop())
         try:
             if hasattr(self.chat, "run_async"):
-                reply = whole_reply(await by_itself(self._asked(effect, pieces)), self.chat, pieces)
+                reply = await self._answer_async(effect, pieces)
             else:
-                reply = await self._answer_in_a_thread(effect, pieces)
+                reply = await self._answer_in_thread(effect, pieces)
         except BaseException as error:
             if is_stop(error):
                 raise
@@ -222,14 +217,19 @@ class EffectPerformer:
                 generation_kwargs=effect.generation_kwargs,
                 streaming_callback=pieces,
             )
-        return whole_reply(reply, self.chat, pieces)
+        return self._whole(reply, pieces)
 
     async def _answer_async(self, effect: AskModel, pieces: AttemptStream | None) -> ChatReply:
-        return whole_reply(await by_itself(self._asked(effect, pieces)), self.chat, pieces)
+        chat: Any = self.chat
+        reply: Awaitable[ChatReply] = chat.run_async(
+            effect.messages,
+            tools=effect.tools,
+            generation_kwargs=effect.generation_kwargs,
+            streaming_callback=pieces,
+        )
+        return self._whole(await by_itself(require_awaitable(reply, chat)), pieces)
 
-    async def _answer_in_a_thread(
-        self, effect: AskModel, pieces: AttemptStream | None
-    ) -> ChatReply:
+    async def _answer_in_thread(self, effect: AskModel, pieces: AttemptStream | None) -> ChatReply:
         stop = Stop()
         try:
             return await in_a_thread(partial(self._answer, effect, pieces, stop))
@@ -243,18 +243,17 @@ class EffectPerformer:
         """Where the pieces of an answer go, if anybody listens."""
         if self.dispatcher is not None:
             self.dispatcher.loop = loop
+        elif self.listener is None:  # nearly always, and quickly seen
+            return None
         told = both_told(self.dispatcher, self.listener, effect.key)
         return None if told is None else AttemptStream(told, effect.secrets())
 
-    def _asked(self, effect: AskModel, pieces: AttemptStream | None) -> Awaitable[ChatReply]:
-        chat: Any = self.chat
-        reply: Awaitable[ChatReply] = chat.run_async(
-            effect.messages,
-            tools=effect.tools,
-            generation_kwargs=effect.generation_kwargs,
-            streaming_callback=pieces,
-        )
-        return require_awaitable(reply, chat)
+    def _whole(self, reply: object, pieces: AttemptStream | None) -> ChatReply:
+        """The reply, if it is one, and whoever has heard its pieces knows that it is whole."""
+        whole = require_reply(reply, self.chat)
+        if pieces is not None:
+            pieces.complete(whole)
+        return whole
 
     def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
         cost = 0.0 if self.price is None else self.price(reply)

@@ -84,11 +84,10 @@ class Session(SharedRun[S]):
         self.folded = run
         self._unsettled = []
         self._observers = tuple(observers)
-        self._record = record
+        self._record, self._missed = record, missed
         self._recording: Callable[[Changes], Steps[object]] | None
         self._recording = getattr(record, "recording", None)
         self._interrupted: list[BaseException] = getattr(record, "interruptions", [])
-        self._missed = missed
         self.waits = bool(getattr(record, "waits", False))
         self._clock = SystemClock() if clock is None else clock
         self._hold = hold
