@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.codec.own_forms import MismatchError
+from detent.core.codec.forms import MismatchError
 from detent.core.run.totals import exact, total_from_json, total_to_json, with_change
 from detent.core.values.frozen import FrozenDict
 

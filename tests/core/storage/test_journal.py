@@ -11,7 +11,7 @@ import pytest
 from attrs import frozen
 
 from detent import ChatMessage, State, Tool, ToolCall
-from detent.core.codec.own_values import data_of
+from detent.core.codec.own_forms import data_of
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.run import (
     Acting,

@@ -62,6 +62,29 @@ def unpack_each(
     return map_each(lambda pair: pair[0].unpack(pair[1]), pairs, places)
 
 
+class MismatchError(Exception):
+    """A value, or what was stored, is not of its type."""
+
+
+def mismatch(words: str, value: object) -> MismatchError:
+    """What is raised for a value of another type than the wanted one."""
+    return MismatchError(f"must be {words}, got {type(value).__name__}")
+
+
+def require_object(data: Any) -> dict[str, Any]:
+    """The data, if it is a JSON object."""
+    if not isinstance(data, dict):
+        raise mismatch("an object", data)
+    return data
+
+
+def require_array(data: Any) -> list[Any]:
+    """The data, if it is a JSON array."""
+    if not isinstance(data, list):
+        raise mismatch("an array", data)
+    return data
+
+
 class NoFormError(Exception):
     """There is no form of `value`, which is somewhere in what was to be stored."""
 

@@ -7,8 +7,8 @@ does not fit exactly is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from enum import Enum
 from functools import cache, cached_property
@@ -25,11 +25,19 @@ from typing import (
     get_type_hints,
 )
 
-from attrs import has
+from attrs import fields, has, resolve_types
 
-from detent.core.codec.forms import Form, map_each
+from detent.core.codec.forms import (
+    Form,
+    MismatchError,
+    map_each,
+    mismatch,
+    require_array,
+    require_object,
+)
 from detent.core.codec.json_text import NATIVE, TAG, is_plain
 from detent.core.codec.values import from_json, to_json
+from detent.core.errors import UnstorableError
 from detent.core.schema.record_fields import is_named_tuple
 from detent.core.values.frozen import FrozenDict, freeze
 
@@ -43,10 +51,6 @@ AGENT: ContextVar[Agent] = ContextVar("agent", default=None)
 """Whose names are meant, as long as a value is written or read: cattrs hands on no argument."""
 _special_forms: dict[type, Form] = {}
 _inner: set[type] = set()
-
-
-class MismatchError(Exception):
-    """A value, or what was stored, is not of its type."""
 
 
 def register(kind: type, write: Callable[[Any], Any], read: Callable[..., Any]) -> None:
@@ -86,6 +90,58 @@ def _converter() -> Converter:
             return form_of(type).unpack
 
     return OwnConverter(omit_if_default=True, forbid_extra_keys=True)
+
+
+def data_of(value: object, hint: Any = None, agent: Agent = None) -> Any:
+    """A value as JSON of which there is no other text: it may share containers with the value.
+
+    `hint` is its type; without it, that of the value itself.
+
+    Raises:
+        UnstorableError: something in it cannot be written as JSON.
+    """
+    kind: Any = hint or type(value)
+    before = AGENT.set(agent)
+    try:
+        return form_of(kind).pack(value)
+    except Exception as error:  # noqa: BLE001  # what is not of its type may fail in any way
+        raise UnstorableError(why_unstorable(value, kind, error)) from None
+    finally:
+        AGENT.reset(before)
+
+
+def why_unstorable(value: object, hint: Any, error: Exception) -> str:
+    """What keeps a value from being written, and where in it, by what came of trying."""
+    if isinstance(error, RecursionError):
+        return "this is nested too deeply to be stored"
+    place, fault = _fault_in(value, hint, error)
+    return f"this cannot be stored: {fault} @ data{place}"
+
+
+def _fault_in(value: Any, hint: Any, error: Exception) -> tuple[str, Exception]:
+    """Where in a value that could not be written the fault is, and which: cattrs does not say."""
+    with suppress(MismatchError), inside(value):  # the agent inside may not be there at all
+        for step, part, kind in _parts(value, hint):
+            try:
+                form_of(kind).pack(part)
+            except Exception as inner:  # noqa: BLE001  # as in `data_of`
+                place, fault = _fault_in(part, kind, inner)
+                return step + place, fault
+    if type(error) in (KeyError, TypeError):  # of texts and choices: what reads them says more
+        try:
+            form_of(hint).unpack(value)
+        except MismatchError as fault:
+            return "", fault
+    return "", error
+
+
+def _parts(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
+    if has(type(value)) and not is_special(type(value)):
+        items = (field for field in fields(resolve_types(type(value))) if field.init)
+        yield from ((f".{field.name}", getattr(value, field.name), field.type) for field in items)
+    for kind in (hint, *get_args(hint)):
+        if get_origin(kind) is tuple and type(value) is tuple:
+            yield from ((f"[{place}]", item, get_args(kind)[0]) for place, item in enumerate(value))
 
 
 @cache
@@ -316,25 +372,6 @@ def _text(value: Any, _: object = None) -> Any:
     if not isinstance(value, str):
         raise mismatch("str", value)
     return value
-
-
-def mismatch(words: str, value: object) -> MismatchError:
-    """What is raised for a value of another type than the wanted one."""
-    return MismatchError(f"must be {words}, got {type(value).__name__}")
-
-
-def require_object(data: Any) -> dict[str, Any]:
-    """The data, if it is a JSON object."""
-    if not isinstance(data, dict):
-        raise mismatch("an object", data)
-    return data
-
-
-def require_array(data: Any) -> list[Any]:
-    """The data, if it is a JSON array."""
-    if not isinstance(data, list):
-        raise mismatch("an array", data)
-    return data
 
 
 def _json_kind(kind: type) -> type:

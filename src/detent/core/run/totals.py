@@ -12,7 +12,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import TypeAlias
 
-from detent.core.codec.own_forms import mismatch
+from detent.core.codec.forms import mismatch
 from detent.core.values.frozen import FrozenDict
 
 Amounts: TypeAlias = FrozenDict[str, float]

@@ -22,9 +22,16 @@ from detent.core.chat.messages import (
     ToolCallResult,
     tool_message,
 )
-from detent.core.codec.forms import SPECIAL, Form, map_each
-from detent.core.codec.own_forms import MismatchError, form_of, require_array, require_object
-from detent.core.codec.own_values import dump, load, message_of, why_unstorable
+from detent.core.codec.forms import (
+    SPECIAL,
+    Form,
+    MismatchError,
+    map_each,
+    require_array,
+    require_object,
+)
+from detent.core.codec.own_forms import form_of, why_unstorable
+from detent.core.codec.own_values import dump, load, message_of
 from detent.core.codec.values import from_json, is_written_as_it_is, to_json
 from detent.core.codec.whole_forms import with_whole_form
 from detent.core.errors import StoredDataError, UnstorableError

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias, cast, get_args
 
 from detent.core.chat.messages import ChatRole
 from detent.core.codec.json_text import TAG
-from detent.core.codec.own_values import data_of, dump, load
+from detent.core.codec.own_forms import data_of
+from detent.core.codec.own_values import dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import runs_in
 from detent.core.machine.turns import failed_at_once

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from detent.core.codec.own_forms import AGENT, register, register_inner, require_object
+from detent.core.codec.forms import require_object
+from detent.core.codec.own_forms import AGENT, register, register_inner
 from detent.core.codec.values import from_json
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.events import HappenedInside

@@ -12,7 +12,7 @@ from attrs import frozen
 from detent.adapters.drivers.company.marks import is_awaited, outcomes_of
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.steps import Steps, answer
-from detent.core.codec.own_values import data_of
+from detent.core.codec.own_forms import data_of
 from detent.core.control.rebase import is_from_others, still_heard
 from detent.core.errors import StoredDataError
 from detent.core.run.events import Event

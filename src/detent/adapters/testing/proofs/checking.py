@@ -30,7 +30,7 @@ from detent.adapters.testing.simulation.nested_runs import slots_in
 from detent.adapters.testing.simulation.scenarios import Scenario
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import Usage
-from detent.core.codec.own_values import data_of
+from detent.core.codec.own_forms import data_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start, step
 from detent.core.run.events import CancelRequested, Event, Resumed
