@@ -32,7 +32,7 @@ from detent import (
     create_tool_from_function,
     tool,
 )
-from detent.adapters.agent.options import RunRequest
+from detent.adapters.agent.inputs import RunRequest
 from detent.adapters.control.breakpoints import (
     AgentBreakpoint,
     Breakpoint,

@@ -25,7 +25,7 @@ from detent import (
     before_model,
     tool,
 )
-from detent.adapters.agent.options import RunRequest
+from detent.adapters.agent.inputs import RunRequest
 from detent.adapters.drivers.leases import CLAIM_S, Keeper
 from detent.adapters.drivers.steps import at_once
 from detent.adapters.hosts.people import People

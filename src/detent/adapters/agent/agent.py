@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from detent.adapters.agent.decisions import RunDecisions
-from detent.adapters.agent.options import AgentOptions, Evolving, RunRequest, copied
+from detent.adapters.agent.options import AgentOptions, Evolving, copied
 from detent.adapters.agent.streams import RunStreams
 from detent.core.state.state import BaseState
 from detent.core.state.typevars import S, T
@@ -265,14 +265,13 @@ class Agent(RunStreams[S, T], RunDecisions, Evolving[S], Generic[S, T]):
             ValueError: `after` has not ended; or there is no journal to find `thread_id` in.
             ThreadNotEndedError: the last run of the thread has not ended.
         """
-        if inbox is not None:
-            from detent.adapters.agent.inputs import require_inbox
+        from detent.adapters.agent.inputs import RunRequest, require_inbox
+        from detent.adapters.drivers.steps import at_once
 
+        if inbox is not None:
             require_inbox(inbox)
         said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
         request = RunRequest(*said, run_id, state, started_by)
-        from detent.adapters.drivers.steps import at_once
-
         handle = at_once(self._assembly.begin(request, streaming_callback, after, thread_id))
         return handle.go(inbox, raises=raise_at_break_point)
 
@@ -295,7 +294,7 @@ class Agent(RunStreams[S, T], RunDecisions, Evolving[S], Generic[S, T]):
         **state: object,
     ) -> AgentResult[S, T]:
         """As `run`, in the running event loop."""
-        from detent.adapters.agent.inputs import require_async_inbox
+        from detent.adapters.agent.inputs import RunRequest, require_async_inbox
         from detent.adapters.drivers.steps import in_event_loop
 
         require_async_inbox(inbox)
@@ -323,10 +322,11 @@ class Agent(RunStreams[S, T], RunDecisions, Evolving[S], Generic[S, T]):
         **state: object,
     ) -> RunHandle[S]:
         """A run as `run` begins it, for a loop of one's own: its session, and who performs."""
-        said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
-        request = RunRequest(*said, run_id, state, started_by)
+        from detent.adapters.agent.inputs import RunRequest
         from detent.adapters.drivers.steps import at_once
 
+        said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
+        request = RunRequest(*said, run_id, state, started_by)
         return at_once(self._assembly.begin(request, streaming_callback, after, thread_id))
 
     def resume(

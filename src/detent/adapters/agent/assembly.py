@@ -21,15 +21,14 @@ from detent.adapters.agent.claiming import (
 )
 from detent.adapters.agent.continuation import Thread, behind, continued, taken_up
 from detent.adapters.agent.inputs import (
+    RunRequest,
     conversation_of,
     require_callback,
-    require_keys,
+    require_input,
     require_nothing_else,
-    require_said,
     required_run_id,
 )
 from detent.adapters.agent.measuring import first_leg, known_cost, later_leg, measured
-from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.origin import origin_of
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
@@ -153,8 +152,7 @@ class Assembly(Generic[S]):
         opening, messages = spec, conversation_of(request.messages)
         if before is not None or spec.system_prompt:
             opening, messages = continued(spec, before, messages)
-        require_keys(request.state, spec.state.fields)
-        require_said(messages, opening, request.state)
+        require_input(request.state, messages, opening)
         leg = first_leg(self.telemetry, self.name, run_id, thread_id, self.journal)
         new = start(
             *(opening, messages),
@@ -324,7 +322,8 @@ class Assembly(Generic[S]):
             hooks=self.hooks,
             inner_hooks=inner_hooks_of(spec) if spec.agents else None,
         )
-        rules.tell(spec, at.run.decisions)
+        if at.run.decisions:  # most runs are new
+            rules.tell(spec, at.run.decisions)
         return RunHandle(session, performers, holds, recorder, rules, lease, leg=leg)
 
     def performer(

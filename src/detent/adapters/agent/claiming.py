@@ -10,7 +10,7 @@ from functools import partial
 from threading import Event
 from typing import Any, TypeVar
 
-from detent.adapters.agent.options import THREADS
+from detent.adapters.agent.inputs import THREADS
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.loading import Loaded, engine_of
 from detent.adapters.drivers.recording import RunExistsError

@@ -5,18 +5,28 @@ from __future__ import annotations
 from asyncio import Queue
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from inspect import signature
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
-from attrs import evolve
+from attrs import evolve, field, frozen
+from attrs.validators import optional
 
-from detent.adapters.agent.options import RunRequest
 from detent.core.chat.messages import ChatMessage, ChatRole, says_nothing
 from detent.core.control.hooks import Hook
 from detent.core.errors import SchemaError, StateError
 from detent.core.run.limits import Limits
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
+from detent.core.state.typevars import S
 from detent.ports.chat import Messages
+from detent.ports.names import name_fault
+
+if TYPE_CHECKING:
+    from detent.adapters.control.breakpoints import BreakPoints
+    from detent.adapters.tools.toolsets import Tools
+    from detent.core.storage.snapshot import AgentSnapshot
+
+THREADS = "\x1fthread "
+"""How the names of the claims on threads begin, and no id of a run."""
 
 Check: TypeAlias = tuple[Callable[[Any], bool], str]
 """Whether a value will do, and what it should be."""
@@ -146,6 +156,53 @@ def _invoker_options(given: object) -> dict[str, object]:
     return {INVOKER_OPTIONS[name]: value for name, value in options.items()}
 
 
+def _is_break_point(request: object, attribute: object, value: Any) -> None:
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if not all(map(callable, value if is_list else [value])):
+        raise TypeError(
+            "break_point must be a Breakpoint, a function of the run and an effect, or a list of "
+            f"them, got {value!r:.80}"
+        )
+
+
+def _is_dict(request: object, attribute: object, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
+
+
+def _is_state(request: object, attribute: object, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"state must be a dict, of keys of the state, got {value!r:.80}")
+    if others := [key for key in value if not isinstance(key, str)]:
+        raise TypeError(f"the keys of the state are texts, got {others[0]!r:.80}")
+
+
+def _is_run_id(request: object, attribute: object, value: Any) -> None:
+    if fault := name_fault("run_id", value):
+        raise (ValueError if isinstance(value, str) else TypeError)(fault)
+    if value.startswith(THREADS):
+        raise ValueError(f"run_id must not begin as the names of threads do, got {value!r:.80}")
+
+
+@frozen
+class RunRequest(Generic[S]):
+    """What one run is asked for: the parameters that all ways to begin it share.
+
+    What each means is said at `Agent.run`. It is no `TypedDict` behind ``**parameters``, as the
+    keys of the state come by keyword, too, and mypy knows no `extra_items` of PEP 728.
+    """
+
+    messages: Messages
+    break_point: BreakPoints | None = field(validator=optional(_is_break_point))
+    snapshot: AgentSnapshot | Mapping[str, Any] | str | None
+    generation_kwargs: Mapping[str, object] | None = field(validator=optional(_is_dict))
+    system_prompt: str | None
+    tools: Tools[S] | Sequence[str] | None
+    run_id: str | None = field(validator=optional(_is_run_id))
+    state: Mapping[str, object] = field(validator=_is_state)
+    started_by: str | None = None
+
+
 def require_callback(value: object) -> None:
     """Raise TypeError unless it can be called, or is None."""
     if value is not None:
@@ -198,15 +255,6 @@ def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
     return messages
 
 
-def require_said(
-    messages: Sequence[ChatMessage], spec: AgentSpec[Any], state: Mapping[str, object]
-) -> None:
-    """Raise ValueError where a run would ask the model about nothing at all."""
-    said = messages or spec.system_prompt or conversation_in(spec.state)
-    if not said and "messages" not in state:
-        raise ValueError("nothing is said: a run needs a question, agent.run('…')")
-
-
 RUN_OPTIONS = (
     *("streaming_callback", "after", "thread_id", "break_point", "snapshot", "generation_kwargs"),
     *("raise_at_break_point", "system_prompt", "tools", "inbox", "run_id"),
@@ -252,15 +300,25 @@ def require_free_keys(keys: Collection[str]) -> None:
         )
 
 
-def require_keys(state: Mapping[str, object], keys: Collection[str]) -> None:
-    """Raise StateError for what is neither an option of `Agent.run` nor a key of the state."""
+def require_input(
+    state: Mapping[str, object], messages: Sequence[ChatMessage], spec: AgentSpec[Any]
+) -> None:
+    """Look at what a run is begun with.
+
+    Raises:
+        StateError: a name is neither an option of `Agent.run` nor a key of the state.
+        ValueError: the model would be asked about nothing at all.
+    """
     for name in state:
-        if name not in keys:
+        if name not in (keys := spec.state.fields):
             meant = _meant(name, (*RUN_OPTIONS, *keys), OTHER_NAMES)
             raise StateError(
                 f"{name!r} is neither an option of run nor a key of the agent's state, which has "
                 f"{', '.join(map(repr, keys))}" + (f"; did you mean {meant}?" if meant else "")
             )
+    said = messages or spec.system_prompt or conversation_in(spec.state)
+    if not said and "messages" not in state:
+        raise ValueError("nothing is said: a run needs a question, agent.run('…')")
 
 
 def require_nothing_else(request: RunRequest[Any], **others: object) -> None:

@@ -1,4 +1,4 @@
-"""The options of an agent, and what is asked of a run."""
+"""The options of an agent."""
 
 from __future__ import annotations
 
@@ -6,80 +6,23 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack
 
-from attrs import field, frozen
-from attrs.validators import optional
-
 from detent.core.state.typevars import S
 from detent.core.values.checks import no_attribute
-from detent.ports.names import name_fault
 
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
-    from detent.adapters.control.breakpoints import BreakPoints
     from detent.adapters.tools.toolsets import Tools
     from detent.core.control.hooks import Hook
     from detent.core.run.limits import Limits
-    from detent.core.storage.snapshot import AgentSnapshot
     from detent.core.tools.retries import Retries
     from detent.ports.approvers import Authenticator
     from detent.ports.chance import Chance
-    from detent.ports.chat import AsyncChatGenerator, ChatGenerator, Messages, StreamingCallback
+    from detent.ports.chat import AsyncChatGenerator, ChatGenerator, StreamingCallback
     from detent.ports.clock import Clock
     from detent.ports.journal import Journal
     from detent.ports.observer import Observer
     from detent.ports.telemetry import Telemetry
     from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
-
-
-def _is_break_point(request: object, attribute: object, value: Any) -> None:
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    if not all(map(callable, value if is_list else [value])):
-        raise TypeError(
-            "break_point must be a Breakpoint, a function of the run and an effect, or a list of "
-            f"them, got {value!r:.80}"
-        )
-
-
-THREADS = "\x1fthread "
-"""How the names of the claims on threads begin, and no id of a run."""
-
-
-def _is_dict(request: object, attribute: object, value: Any) -> None:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
-
-
-def _is_state(request: object, attribute: object, value: Any) -> None:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"state must be a dict, of keys of the state, got {value!r:.80}")
-    if others := [key for key in value if not isinstance(key, str)]:
-        raise TypeError(f"the keys of the state are texts, got {others[0]!r:.80}")
-
-
-def _is_run_id(request: object, attribute: object, value: Any) -> None:
-    if fault := name_fault("run_id", value):
-        raise (ValueError if isinstance(value, str) else TypeError)(fault)
-    if value.startswith(THREADS):
-        raise ValueError(f"run_id must not begin as the names of threads do, got {value!r:.80}")
-
-
-@frozen
-class RunRequest(Generic[S]):
-    """What one run is asked for: the parameters that all ways to begin it share.
-
-    What each means is said at `Agent.run`. It is no `TypedDict` behind ``**parameters``, as the
-    keys of the state come by keyword, too, and mypy knows no `extra_items` of PEP 728.
-    """
-
-    messages: Messages
-    break_point: BreakPoints | None = field(validator=optional(_is_break_point))
-    snapshot: AgentSnapshot | Mapping[str, Any] | str | None
-    generation_kwargs: Mapping[str, object] | None = field(validator=optional(_is_dict))
-    system_prompt: str | None
-    tools: Tools[S] | Sequence[str] | None
-    run_id: str | None = field(validator=optional(_is_run_id))
-    state: Mapping[str, object] = field(validator=_is_state)
-    started_by: str | None = None
 
 
 class AgentOptions(TypedDict, total=False):

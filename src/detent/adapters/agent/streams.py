@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
-from detent.adapters.agent.options import RunRequest
 from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
+    from detent.adapters.agent.inputs import RunRequest
     from detent.adapters.control.breakpoints import BreakPoints
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.observations import Observation
@@ -57,7 +57,7 @@ class RunStreams(Generic[S, T]):
         more is begun, what is at work is waited for and recorded, and `resume` or `resume_stream`
         goes on with it. A run without a journal is cancelled, as nobody could go on with it.
         """
-        from detent.adapters.agent.inputs import require_inbox
+        from detent.adapters.agent.inputs import RunRequest, require_inbox
         from detent.adapters.drivers.observations import streamed
 
         require_inbox(inbox)
@@ -88,7 +88,7 @@ class RunStreams(Generic[S, T]):
         A task that is cancelled while it reads leaves the run likewise. Cancelled once more, it
         does not wait: what is at work is heard out and recorded without it.
         """
-        from detent.adapters.agent.inputs import require_async_inbox
+        from detent.adapters.agent.inputs import RunRequest, require_async_inbox
         from detent.adapters.drivers.observations import streamed_async
 
         require_async_inbox(inbox)

@@ -107,7 +107,7 @@ class Recorder:
         lease: Lease | None = None,
     ) -> None:
         self._journal, self._pid = journal, os.getpid()
-        self._submit = submit_of(journal)
+        self._submit, self._outage_s = submit_of(journal), outage_of(journal)
         self.waits = self._submit is not None
         self._is_in_loop = True  # as far as it knows: then what is large is not read at once
         self._spec, self._clock, self._length = spec, clock, at.length
@@ -291,7 +291,7 @@ class Recorder:
         RULE: what is written twice is written once: the second time it conflicts with itself.
         """
         clock = self._clock
-        left_s = outage_of(self._journal)  # in pauses, as the run's own clock has them
+        left_s = self._outage_s  # in pauses, as the run's own clock has them
         end, pause_s, is_repeated = time.monotonic() + left_s, FIRST_PAUSE_S, self._submit is None
         while True:
             try:

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.assembly import Assembly
-from detent.adapters.agent.options import RunRequest
+from detent.adapters.agent.inputs import RunRequest
 from detent.adapters.agent.origin import require_begun_by
 from detent.adapters.agent.streams import observed
 from detent.adapters.drivers.asyncio import AsyncInbox

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from attrs import evolve
 
-from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.chat.messages import ToolCall
 from detent.core.run.run import Run, agent_at
 from detent.core.run.spec import AgentSpec
-from detent.core.tools.masking import secret_parameters, shown_content, with_secrets_marked
+from detent.core.tools.masking import shown_content
 from detent.core.tools.result import ToolResult
 from detent.core.tools.secrets import SecretValues, secrets_of_call
 
@@ -56,9 +56,3 @@ def displayed(result: ToolResult, secrets: SecretValues) -> ToolResult:
         return result
     visible = shown_content(result.visible, secrets, secrets)
     return evolve(result, display=None if visible == result.content else visible)
-
-
-def marked_messages(spec: AgentSpec[Any], messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
-    """Messages whose calls know what is secret in them."""
-    names = secret_parameters({name: tool.masked for name, tool in spec.tools.items()})
-    return [with_secrets_marked(message, names) for message in messages] if names else messages

@@ -33,7 +33,6 @@ from detent.core.machine.questions import (
 )
 from detent.core.machine.recovery import after_lookup, after_loss, let_go, resume_run
 from detent.core.machine.rejections import Around, expire_questions
-from detent.core.machine.run_secrets import marked_messages
 from detent.core.machine.turns import (
     BEGUN,
     after_failure,
@@ -101,6 +100,7 @@ from detent.core.run.totals import NOTHING
 from detent.core.state.keys import Write
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
+from detent.core.tools.masking import with_secrets_marked
 
 
 def start(
@@ -129,7 +129,9 @@ def start(
     if isinstance(messages, str | ChatMessage):
         raise TypeError("start takes a list of messages, such as [ChatMessage.from_user('hi')]")
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
-    said = [*prompt, *marked_messages(spec, messages)]
+    if spec.secrets:  # whose calls then know what is secret in them
+        messages = [with_secrets_marked(message, spec.secrets) for message in messages]
+    said = [*prompt, *messages]
     first_state = spec.state.update([*state, Write("messages", said)])
     run = Run(run_id, first_state, options=options, nonce=nonce, labels=labels)
     run = with_labels(run, spec.description_labels)

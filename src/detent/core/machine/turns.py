@@ -275,7 +275,8 @@ def failed_at_once(reply: ChatReply, run: Run[Any]) -> list[tuple[int, ToolCallR
     `run` is the run after the reply: no call is checked anew. Where none has run, its turn is over,
     and they stand in its conversation.
     """
-    slots = run.slots
+    phase = run.phase
+    slots = phase.slots if isinstance(phase, Acting) else ()
     if slots and not any(map(is_settled, slots)):
         return []  # nearly always, and quickly seen
     if not reply.message.tool_calls:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Generic
 
 from attrs import Factory, evolve, field, frozen
@@ -13,6 +13,7 @@ from detent.core.run.limits import Limits
 from detent.core.run.output_type import AnswerType
 from detent.core.state.stored import data_for_digest
 from detent.core.state.typevars import S
+from detent.core.tools.masking import secret_parameters
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool, ToolSpec
 from detent.core.tools.version import rule_of
@@ -80,6 +81,7 @@ class AgentSpec(Generic[S]):
         output: the type that the answer has; None is text.
         vouches: what a decision is held against; with it, only those of known people count. The
             agents among the tools have it in place of their own.
+        secrets: the secret parameters by tool, see `secret_parameters`; empty where none is secret.
         agents: the tools that are agents, by name.
         guards: for each guarded tool, who says whether a human must be asked before it runs.
         depth: how many agents work inside each other at most, this one included.
@@ -109,6 +111,13 @@ class AgentSpec(Generic[S]):
 
     offered: tuple[ToolSpec, ...] = field(
         init=False, eq=False, repr=False, default=Factory(_offer, takes_self=True)
+    )
+
+    def _secrets(self) -> Mapping[str, frozenset[str]]:
+        return secret_parameters({name: tool.masked for name, tool in self.tools.items()})
+
+    secrets: Mapping[str, frozenset[str]] = field(
+        init=False, eq=False, repr=False, default=Factory(_secrets, takes_self=True)
     )
 
     def _agents(self) -> FrozenDict[str, AgentSpec[Any]]:

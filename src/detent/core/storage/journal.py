@@ -187,15 +187,13 @@ def happened_data(
     Raises:
         UnstorableError: a value in one cannot be written as JSON.
     """
-    new: list[tuple[str, Json]] = []
+    new = [(type(event).__name__, data_of(event, type(event), spec)) for event, _ in happened]
     marked: tuple[Json, Run[Any]] | None = None
-    for event, after in happened:
+    for (event, after), (_, data) in zip(happened, new, strict=True):
         kind = type(event)
-        data = data_of(event, kind, spec)
         has_reply = kind is ModelReplied or kind is HappenedInside
         if has_reply and (faults := reply_faults(event, after)):
             data["faults"] = faults
-        new.append((kind.__name__, data))
         if kind is not ToolStarted:
             marked = data, after
     if marked is not None:

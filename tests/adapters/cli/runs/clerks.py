@@ -21,7 +21,7 @@ from detent import (
     ToolCall,
     tool,
 )
-from detent.adapters.agent.options import RunRequest
+from detent.adapters.agent.inputs import RunRequest
 from detent.adapters.cli.main import main
 from detent.adapters.drivers.steps import at_once
 from detent.adapters.system.program import program
