@@ -187,13 +187,15 @@ def happened_data(
     Raises:
         UnstorableError: a value in one cannot be written as JSON.
     """
-    new = [(type(event).__name__, data_of(event, type(event), spec)) for event, _ in happened]
+    new: list[tuple[str, Json]] = []
     marked: tuple[Json, Run[Any]] | None = None
-    for (event, after), (_, data) in zip(happened, new, strict=True):
+    for event, after in happened:
         kind = type(event)
+        data = data_of(event, kind, spec)
         has_reply = kind is ModelReplied or kind is HappenedInside
         if has_reply and (faults := reply_faults(event, after)):
             data["faults"] = faults
+        new.append((kind.__name__, data))
         if kind is not ToolStarted:
             marked = data, after
     if marked is not None:
@@ -212,8 +214,10 @@ def reply_faults(event: Event, run: Run[Any]) -> list[Json]:
         return [fault for at in agents if at for fault in reply_faults(event.event, at.run)]
     if not isinstance(event, ModelReplied):
         return []
+    if not (failed := failed_at_once(event.reply, run)):
+        return []  # nearly always
     places: dict[str, list[int]] = {}
-    for place, told in failed_at_once(event.reply, run):
+    for place, told in failed:
         places.setdefault(told.text, []).append(place)
     return [{"text": text, "places": found} for text, found in places.items()]
 
