@@ -44,7 +44,14 @@ class StateError(DetentError, ValueError):
 
 
 class StateTypeError(StateError, TypeError):
-    """A value does not have the type that the schema declares for its key."""
+    """A value does not have the type that the schema declares for its key.
+
+    `is_hidden` says that the key is secret: of what came its text tells the type alone.
+    """
+
+    def __init__(self, message: str, *, is_hidden: bool = False) -> None:
+        self.is_hidden = is_hidden
+        super().__init__(message)
 
 
 class StoredDataError(DetentError, ValueError):

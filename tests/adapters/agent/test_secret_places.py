@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from functools import partial
+from traceback import format_exception
 from typing import Annotated, Any, NewType
 
 import pytest
@@ -19,8 +20,10 @@ from detent import (
     Replaced,
     ScriptedChatGenerator,
     SecretParameter,
+    StateTypeError,
     StreamingChunk,
     ToolCall,
+    ToolInvocationError,
     TypedState,
     after_model,
     after_tool,
@@ -196,6 +199,64 @@ def of_a_new_type() -> Agent[Any, Any]:
     return clerk(NAMED, tools=[create_tool_from_function(login)])
 
 
+def in_what_a_key_refuses() -> Agent[Any, Any]:
+    @tool(outputs_to_state={"token": {"source": "token"}}, outputs_to_string={"source": "said"})
+    def fetch() -> dict[str, Any]:
+        """Get a token, of which the model reads nothing."""
+        return {"said": "done", "token": {"token": PIN, "expires": 5}}
+
+    return clerk(ToolCall("fetch", {}, "c1"), tools=[fetch, use], state_schema=Held)
+
+
+def in_a_text_that_a_key_refuses() -> Agent[Any, Any]:
+    @tool(outputs_to_state={"token": {}})
+    def fetch() -> Any:
+        """Get a token."""
+        return [PIN]
+
+    return clerk(ToolCall("fetch", {}, "c1"), tools=[fetch, use], state_schema=Held)
+
+
+def in_what_a_handler_refuses() -> Agent[Any, Any]:
+    def refuse(current: str, update: str) -> str:
+        raise ValueError(f"not {update}")
+
+    @tool(outputs_to_state={"token": {"handler": refuse}})
+    def fetch() -> str:
+        """Get a token."""
+        return PIN
+
+    return clerk(ToolCall("fetch", {}, "c1"), tools=[fetch, use], state_schema=Held)
+
+
+def written_by_hand() -> Agent[Any, Any]:
+    @tool
+    def fetch(state: Held) -> str:
+        """Get a token."""
+        update: Any = [PIN]
+        state.set(Held.token, update)
+        return "done"
+
+    return clerk(ToolCall("fetch", {}, "c1"), tools=[fetch, use], state_schema=Held)
+
+
+def written_over() -> Agent[Any, Any]:
+    @tool(outputs_to_state={"token": {}})
+    def fetch(name: str) -> str:
+        """Get a token."""
+        return name and PIN
+
+    @tool(outputs_to_state={"token": {}})
+    def forget() -> str:
+        """Get another one."""
+        return "another one"
+
+    fetched, forgotten = ToolCall("fetch", {"name": "x"}, "c1"), ToolCall("forget", {}, "c2")
+    return clerk(
+        fetched, forgotten, tools=[fetch, forget, use], state_schema={"token": {"type": str}}
+    )
+
+
 PLACES: dict[str, Callable[[], Agent[Any, Any]]] = {
     one.__name__: one
     for one in (
@@ -211,6 +272,11 @@ PLACES: dict[str, Callable[[], Agent[Any, Any]]] = {
         written_to_the_state,
         bound_by_a_partial,
         of_a_new_type,
+        in_what_a_key_refuses,
+        in_a_text_that_a_key_refuses,
+        in_what_a_handler_refuses,
+        written_by_hand,
+        written_over,
     )
 }
 
@@ -292,3 +358,34 @@ def test_the_reason_of_a_policy_says_nothing_that_the_state_fills_in() -> None:
         (question,) = agent.pending("r")
         assert PIN not in question.reason
         assert "<pin>" in question.reason
+
+
+def test_no_error_says_what_a_secret_key_refuses() -> None:
+    """To whoever begins a run, or reads of a tool that has failed; it says what came instead."""
+    hides = "state key 'token' holds str, got {}, which is not shown: it is secret"
+    with pytest.raises(StateTypeError, match=hides.format("list")):
+        clerk(tools=[use], state_schema=Held).run("go", token=[PIN])
+    for refusing, kind in (
+        (in_what_a_key_refuses, "FrozenDict"),
+        (in_a_text_that_a_key_refuses, "list"),
+    ):
+        agent = refusing().evolve(raise_on_tool_invocation_failure=True)
+        with pytest.raises(ToolInvocationError) as raised:
+            agent.run("go")
+        assert str(raised.value).endswith(hides.format(kind))
+        trace = "".join(format_exception(raised.value))
+        assert (hides.format(kind) in trace, PIN in trace) == (True, False)
+
+
+def test_a_key_is_secret_for_one_agent_and_not_for_another() -> None:
+    """A state that goes on in another one is that one's; what prints of it says no secret."""
+
+    @tool(inputs_from_state={"token": "name"})
+    def greet(name: str) -> str:
+        """Greet."""
+        return f"Hello {name}"
+
+    first = clerk(tools=[greet], state_schema=Held).run("go", token=PIN)
+    assert PIN in repr(first.state)
+    then = clerk(tools=[use], state_schema=Held).run("go on", after=first)
+    assert (then.state.token, PIN in repr(then.state)) == (PIN, False)

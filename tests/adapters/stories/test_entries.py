@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from detent.adapters.stories.entries import event_path, masked_data
+from detent.adapters.stories.secrets import RunSecrets
 from detent.core.tools.masking import MASK
+from detent.ports.journal import Entry
 
 
 def test_stored_data_shows_no_secret() -> None:
@@ -48,3 +50,17 @@ def test_an_event_stands_behind_the_agents_that_it_has_happened_in() -> None:
     assert event_path("HappenedInside", event) == ("look", "dig", "ToolLost")
     assert event_path("Resumed", event) == ("Resumed",)
     assert event_path("HappenedInside", {}) == ("None", "None")
+
+
+def test_what_was_written_to_a_secret_key_is_shown_nowhere() -> None:
+    """Nor by whoever says it later. What others have called so stays."""
+    write = {"key": "pin", "value": ["1234-5678"], "secret": True}
+    theirs = {"key": "a", "value": {"secret": True, "value": 5, "key": "b", "more": 1}}
+    result = {"content": "done", "writes": [write, theirs], "warnings": []}
+    said = Entry(1, 0.0, "ModelReplied", "running", {"text": "It is 1234-5678."})
+    entries = [Entry(0, 0.0, "ToolReturned", "running", {"result": result}), said]
+
+    shown = RunSecrets().learned_without(entries)
+    assert shown[0].data["result"] == result | {"writes": [write | {"value": MASK}, theirs]}
+    assert shown[1].data == {"text": "It is <pin>."}
+    assert masked_data({"writes": 5}, ()) == {"writes": 5}

@@ -8,6 +8,7 @@ from attrs import evolve
 from detent import AlwaysAskPolicy, NeverAskPolicy, State, Tool, WiringError
 from detent.approvals import Allow
 from detent.core.run.effects import Policy
+from detent.core.state.state import secret_keys
 from detent.core.tools.tool import by_name
 from detent.machine import AgentSpec, FrozenDict
 
@@ -67,6 +68,17 @@ def test_the_model_is_not_offered_what_the_state_fills() -> None:
     properties = offered.parameters["properties"]
     assert isinstance(properties, dict)
     assert set(properties) == {"n"}
+
+
+def test_a_spec_knows_which_keys_fill_secrets() -> None:
+    """Of all its tools, and of those that it has now."""
+    parameters = {"type": "object", "properties": {"pin": {"type": "string", "writeOnly": True}}}
+    enter = Tool("enter", "", parameters, print, inputs_from_state={"name": "pin"})
+    state = State({"name": {"type": str}})
+    spec = AgentSpec(state, by_name([enter]))
+
+    assert secret_keys(spec.state) == {"name"}
+    assert secret_keys(evolve(spec, tools=by_name([PAY])).state) == frozenset()
 
 
 def test_a_changed_spec_offers_the_tools_it_has_now() -> None:

@@ -41,7 +41,15 @@ from detent.core.state.handlers import (
     replace_values,
 )
 from detent.core.state.keys import Key, Write
-from detent.core.state.state import BaseState, State, initial_writes, lists_in, with_messages
+from detent.core.state.state import (
+    BaseState,
+    State,
+    initial_writes,
+    lists_in,
+    secret_keys,
+    with_messages,
+    with_secret_keys,
+)
 from detent.core.values.frozen import FrozenList
 from detent.core.values.shared_list import SharedList
 
@@ -209,6 +217,39 @@ def test_a_value_of_another_type_is_refused_everywhere(act: Callable[[], object]
     """At construction, on a write, and when a handler gives it."""
     with pytest.raises(StateTypeError, match=r"'user_name' holds str.* got int: 1"):
         act()
+
+
+def test_of_what_a_secret_key_refuses_nothing_is_told() -> None:
+    """But what it is. A handler that raises is named; what has come out of it is its cause."""
+    names = frozenset({"user_name", "documents"})
+    state = with_secret_keys(State(SCHEMA, {"user_name": "Alice"}), names)
+
+    hidden = r"user_name' holds str, got dict, which is not shown: it is secret$"
+    with pytest.raises(StateTypeError, match=hidden) as refused:
+        state.set("user_name", {"hush": Draft()})
+    assert refused.value.is_hidden
+    assert not refused.value.__cause__
+    hidden = r"holds list and <lambda> must return that, got FrozenSet, which is not shown"
+    with pytest.raises(StateTypeError, match=hidden):
+        state.set("documents", {"hush"}, lambda current, update: update)
+    with pytest.raises(StateError, match=r"raised KeyError$"):
+        state.set("user_name", "hush", lambda current, update: {}[update])
+    with pytest.raises(StateTypeError, match="'hush'") as refused:
+        state.set("count", "hush")
+    assert not refused.value.is_hidden
+
+
+def test_a_state_knows_its_secret_keys_and_does_not_print_them() -> None:
+    """Whatever comes out of it; it is equal to what holds the same."""
+    plain = State(SCHEMA, {"user_name": "Alice", "count": 1})
+    state = with_secret_keys(plain, frozenset({"user_name"}))
+    after = state.set("count", 2)
+
+    assert repr(after) == "State(user_name=********, count=3)"
+    assert (secret_keys(plain), secret_keys(after)) == (frozenset(), {"user_name"})
+    assert state == plain
+    assert with_secret_keys(state, frozenset({"user_name"})) is state
+    assert repr(Write("user_name", "Alice", is_secret=True)) == "Write('user_name', ********)"
 
 
 def test_several_writes_are_made_together_or_not_at_all() -> None:

@@ -38,8 +38,10 @@ SPEC = AgentSpec(
         (Write("count", 1, counted), "key"),
         (Write("text", "a", replace_values), "replace_values"),
         (Write("none", [1], merge_lists), "merge_lists"),
+        (Write("text", "a", joined, is_secret=True), "tool note"),
+        (Write("text", "a", is_secret=True), None),
     ],
-    ids=["none", "tool", "key", "shipped", "unknown key"],
+    ids=["none", "tool", "key", "shipped", "unknown key", "secret of a tool", "secret"],
 )
 def test_a_write_comes_back_with_its_handler(write: Write, name: str | None) -> None:
     """Which is stored by name."""

@@ -146,13 +146,29 @@ def _without_secrets(data: Any, names: Collection[str]) -> Any:
                 if key in _ARGUMENTS and isinstance(part, Mapping)
                 else MASK
                 if key in hidden and part
-                else _without_secrets(part, names)
+                else _without_secrets(_hidden_writes(part) if key == "writes" else part, names)
                 for key, part in data.items()
             }
         case list() | tuple():
             return [_without_secrets(part, names) for part in data]
         case _:
             return data
+
+
+def _hidden_writes(writes: Any) -> Any:
+    """What a result writes, without what it writes to a key that is secret."""
+    if not any(map(is_secret_write, list_of(writes))):
+        return writes
+    return [{**one, "value": MASK} if is_secret_write(one) else one for one in writes]
+
+
+def is_secret_write(data: Any) -> bool:
+    """Whether stored data is a write to a key that is secret."""
+    match data:
+        case {"key": str(), "value": _, "secret": True, **rest}:
+            return rest.keys() <= {"handler"}
+        case _:
+            return False
 
 
 _ARGUMENTS = frozenset({"arguments", "final_tool_params"})

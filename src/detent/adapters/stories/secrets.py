@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from detent.adapters.stories.entries import masked_data
+from detent.adapters.stories.entries import is_secret_write, list_of, masked_data
 from detent.adapters.stories.parts import Story
 from detent.adapters.stories.quotes import ARGUMENTS, without_quotes
 from detent.core.tools.masking import MASK
@@ -41,7 +41,7 @@ class RunSecrets:
         """Take in what stored data says.
 
         A call says which of its arguments are secret. A decision that changes them does not say it
-        again: there whatever has such a name is one.
+        again: there whatever has such a name is one. A write to a secret key says that it is one.
         """
         match data:
             case Mapping():
@@ -50,6 +50,8 @@ class RunSecrets:
                     names = data.get("secret")
                     own = {*map(str, names)} if isinstance(names, list) else frozenset()
                     self._names |= own
+                for write in filter(is_secret_write, list_of(data.get("writes"))):
+                    self._learn_value(write["key"], write["value"])
                 for key, part in data.items():
                     if key in ARGUMENTS and isinstance(part, Mapping):
                         self._learn_values(part, own)
@@ -63,9 +65,11 @@ class RunSecrets:
 
     def _learn_values(self, arguments: Mapping[str, object], names: AbstractSet[str]) -> None:
         for name in names & arguments.keys():
-            value = arguments[name]
-            if value != MASK:  # it stands for what the model has said
-                self._found.setdefault(name, {})[repr(value)] = value
+            self._learn_value(name, arguments[name])
+
+    def _learn_value(self, name: str, value: object) -> None:
+        if value != MASK:  # it stands for what the model has said
+            self._found.setdefault(name, {})[repr(value)] = value
 
     def without(self, entries: Sequence[Entry]) -> list[Entry]:
         """The entries without all that is known."""

@@ -224,8 +224,6 @@ def _masked(effect: Request, event: Event) -> Event:
             message = with_secrets_marked(event.reply.message, names)
             return evolve(event, reply=evolve(event.reply, message=message))
         return event
-    if not effect.tool.masked:
-        return event
     invocation = Invocation(effect.tool, effect.call, effect.state)
     if isinstance(event, ToolRaised):
         return evolve(event, fault=invocation.redacted(event.fault))

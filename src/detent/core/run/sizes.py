@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 from detent.core.chat.messages import Content, TextContent, ToolCall
 from detent.core.run.effects import RunTool
 from detent.core.run.events import HappenedInside, ModelReplied
+from detent.core.state.state import secret_keys
 from detent.core.values.frozen import ATOMS, parts_of
 
 LARGE_KINDS: frozenset[type] = frozenset({ModelReplied, HappenedInside})
@@ -68,7 +69,10 @@ def _left_behind(items: Collection[Any], left: int) -> int:
 
 
 def hides_much(effect: RunTool, value: object) -> bool:
-    """Whether much is secret in a call, or is looked for in what may be a long result of it."""
-    if not effect.tool.masked:
+    """Whether much is secret in a call, or is looked for in what may be a long result of it.
+
+    Where the state has secret keys, what it writes may be one.
+    """
+    if not (effect.tool.masked or secret_keys(effect.state)):
         return False
     return type(value) not in ATOMS or are_large([effect.call, TextContent(str(value))])

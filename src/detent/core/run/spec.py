@@ -11,6 +11,7 @@ from detent.core.errors import WiringError
 from detent.core.run.effects import Policy, Vouches
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import AnswerType
+from detent.core.state.state import with_secret_keys
 from detent.core.state.stored import data_for_digest
 from detent.core.state.typevars import S
 from detent.core.tools.masking import secret_parameters
@@ -162,12 +163,20 @@ class AgentSpec(Generic[S]):
         init=False, eq=False, repr=False, default=Factory(_is_timed, takes_self=True)
     )
 
+    def _secret_keys(self) -> frozenset[str]:
+        """The keys of the state that fill a secret parameter of a tool."""
+        tools = self.tools.values()
+        return frozenset(
+            one.key for tool in tools for one in tool.inputs if one.parameter in tool.masked
+        )
+
     def __attrs_post_init__(self) -> None:
         faults = self._rule_faults()
         for tool in self.tools.values():
             faults += wiring_faults(tool, self.state)
         if faults:
             raise WiringError(faults)
+        object.__setattr__(self, "state", with_secret_keys(self.state, self._secret_keys()))
 
     def _rule_faults(self) -> list[str]:
         exits = {"text", *self.tools}

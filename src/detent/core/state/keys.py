@@ -30,7 +30,7 @@ from detent.core.state.handlers import (
 from detent.core.values.copies import protect, read_copy
 from detent.core.values.frozen import ATOMS, FrozenDict, FrozenList, FrozenSet
 from detent.core.values.shared_list import SharedList, bare, read
-from detent.core.values.short_repr import short_repr
+from detent.core.values.short_repr import MASK, short_repr
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,7 +72,8 @@ class Write:
     """An update of one key that has been decided but not yet applied: ``Write(key, value)``.
 
     `handler` merges this one update in place of the key's own handler. `source` is the typed key
-    that made the write, if one did: to apply it to a state of another schema is an error.
+    that made the write, if one did: to apply it to a state of another schema is an error. One that
+    `is_secret` does not print its value.
 
     Raises:
         StateTypeError: no state can hold the value.
@@ -82,6 +83,7 @@ class Write:
     held: object = field(alias="value")
     handler: Callable[[Any, Any], Any] | None = None
     source: Key[Any, Any] | None = field(default=None, eq=False)
+    is_secret: bool = field(default=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         # here, not when it is merged: what the writer changes afterwards is not what he wrote
@@ -94,7 +96,8 @@ class Write:
 
     def __repr__(self) -> str:
         by = f", {name_of(self.handler)}" if self.handler else ""
-        return f"Write({self.key!r}, {short_repr(self.held)}{by})"
+        value = MASK if self.is_secret else short_repr(self.held)
+        return f"Write({self.key!r}, {value}{by})"
 
 
 class TypedKey(Protocol[P]):
@@ -159,9 +162,16 @@ class Key(Generic[T, U]):
         return Write(self.name, value, handler_override, source=self)
 
     def merge(
-        self, current: object, update: object, handler: Callable[[Any, Any], Any] | None = None
+        self,
+        current: object,
+        update: object,
+        handler: Callable[[Any, Any], Any] | None = None,
+        *,
+        is_secret: bool = False,
     ) -> object:
         """What the key holds after `update`; `current` and the result are as a state keeps them.
+
+        Where it `is_secret`, an error tells of a value its type alone.
 
         Raises:
             StateTypeError: the update, or what the handler made of it, has another type, or no
@@ -171,12 +181,12 @@ class Key(Generic[T, U]):
         own: Any = self.handler
         handle = handler or own
         if handle is replace_values:
-            self._require(update)
+            self._require(update, is_secret=is_secret)
             return hold(self.name, update)
         items = hold(self.name, update)
         are_lists = type(current) is SharedList and type(items) is SharedList
         if are_lists and handle is merge_lists and self._is_list:
-            self._require(items)  # the usual case: all that is new comes from the update
+            self._require(items, is_secret=is_secret)  # as usual: all that is new comes from it
             return current + items  # type: ignore[operator]  # both are lists
         try:
             look = read_copy if _is_shipped(handle) else read  # ours take lists as they are shared
@@ -187,14 +197,14 @@ class Key(Generic[T, U]):
             result = handle(None if current is UNSET else look(current), look(items))
         except BaseException as error:
             require_failure(error)
+            said = type(error).__name__ + ("" if is_secret else f": {error}")
             raise StateError(
-                f"the handler {name_of(handle)} of state key {self.name!r} raised "
-                f"{type(error).__name__}: {error}"
+                f"the handler {name_of(handle)} of state key {self.name!r} raised {said}"
             ) from error
         if self._is_list and type(result) is SharedList and type(current) is SharedList:
-            self._require(result.beyond(current), handle)
+            self._require(result.beyond(current), handle, is_secret=is_secret)
         else:
-            self._require(result, handle)
+            self._require(result, handle, is_secret=is_secret)
         return hold(self.name, result)
 
     def _joined(self, current: Any, new: object) -> object | None:
@@ -209,13 +219,15 @@ class Key(Generic[T, U]):
             return None
         return join_frozen(current, held)
 
-    def _require(self, value: object, handler: object = None) -> None:
+    def _require(self, value: object, handler: object = None, *, is_secret: bool) -> None:
         """Raise StateTypeError unless `value`, which `handler` gave, has the key's type."""
         if (problem := self._misfit(value)) is not None:
+            if is_secret:  # what stands where in it is a part of it as well
+                problem = f"got {type_name(type(bare(value)))}, which is not shown: it is secret"
             by = "" if _is_shipped(handler) else f" and {name_of(handler)} must return that"
             comma = "," if problem.startswith("got") else ";"
             holds = f"state key {self.name!r} holds {self.type_name}"
-            raise StateTypeError(f"{holds}{by}{comma} {problem}")
+            raise StateTypeError(f"{holds}{by}{comma} {problem}", is_hidden=is_secret)
 
     def _misfit(self, value: object) -> str | None:
         """What keeps `value` from having the key's type; None when it has it."""

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from detent.core.errors import StateError
 from detent.core.state.keys import Key, Write
-from detent.core.state.state import BaseState, State
+from detent.core.state.state import BaseState, State, secret_keys
 
 Merge: TypeAlias = Callable[[Any, Any], Any]
 
@@ -99,6 +99,7 @@ def _live(kind: type[BaseState]) -> type[BaseState]:
         "__slots__": ("_pending",),
         "__doc__": kind.__doc__,
         "_keys": property(lambda self: self._pending.latest().fields),
+        "_secret": property(lambda self: secret_keys(self._pending.latest())),
         "_values": property(lambda self: self._pending.latest()._values),  # noqa: SLF001  # of its own kind
         "_put": put,
         "__repr__": lambda self: self._pending.shown(),

@@ -23,8 +23,9 @@ from detent.core.state.handlers import merge_lists, replace_values
 from detent.core.state.keys import UNSET, Key, Write, unknown_key
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.shared_list import SharedList, read
-from detent.core.values.short_repr import short_repr
+from detent.core.values.short_repr import MASK, short_repr
 
+NONE_SECRET: frozenset[str] = frozenset()
 B = TypeVar("B", bound="BaseState")
 
 
@@ -35,9 +36,10 @@ class BaseState:
     pass them.
     """
 
-    __slots__ = ("_keys", "_values")
+    __slots__ = ("_keys", "_secret", "_values")
     _keys: Mapping[str, Key[Any, Any]]
     _values: dict[str, object]
+    _secret: frozenset[str]
 
     messages = Appended[ChatMessage]()
     """The conversation so far, oldest first: a key that every state has."""
@@ -111,6 +113,7 @@ class BaseState:
         if hasattr(self, "_keys"):
             raise TypeError("a state cannot be changed, nor begun again")
         _set_keys(self, keys)
+        _set_secret(self, NONE_SECRET)
         _set_values(self, {})
         _set_values(self, self.update(writes)._values)
 
@@ -123,12 +126,14 @@ class BaseState:
             values[key.name] = value
         else:
             current = values.get(key.name, key.default)
-            values[key.name] = key.merge(current, value, handler)
+            is_secret = key.name in self._secret
+            values[key.name] = key.merge(current, value, handler, is_secret=is_secret)
         return self._with(values)
 
     def _with(self, values: dict[str, object]) -> Self:
         new = _new(type(self))
         _set_keys(new, self._keys)
+        _set_secret(new, self._secret)
         _set_values(new, values)
         return new
 
@@ -170,12 +175,16 @@ class BaseState:
         return hash(frozenset(self._values.items()))
 
     def __repr__(self) -> str:
-        content = ", ".join(f"{name}={short_repr(value)}" for name, value in self._values.items())
+        content = ", ".join(
+            f"{name}={MASK if name in self._secret else short_repr(value)}"
+            for name, value in self._values.items()
+        )
         return f"{type(self).__name__}({content})"
 
 
 _new = object.__new__
 _set_keys: Callable[[BaseState, object], None] = vars(BaseState)["_keys"].__set__
+_set_secret: Callable[[BaseState, object], None] = vars(BaseState)["_secret"].__set__
 _set_values: Callable[[BaseState, object], None] = vars(BaseState)["_values"].__set__
 
 
@@ -258,6 +267,20 @@ class State(BaseState):
         if new is not self:  # as that of a running tool is, which keeps what is written
             warn_of_drop(f"state.set({key!r}, …)")
         return new
+
+
+def secret_keys(state: BaseState) -> frozenset[str]:
+    """The keys of which nobody is told what they hold, or what they have refused."""
+    return state._secret
+
+
+def with_secret_keys(state: B, names: frozenset[str]) -> B:
+    """The state, and all that come out of it, with these secret keys."""
+    if state._secret == names:
+        return state
+    new = state._with(state._values)
+    _set_secret(new, names)
+    return new
 
 
 def with_messages(state: B, messages: Sequence[ChatMessage]) -> B:

@@ -32,7 +32,8 @@ def _write_to_json(write: Write) -> dict[str, Any]:
     place = f"a write to {write.key!r}"
     value = value_to_json(bare(write.held), hint, types, place=place)
     handler = {} if write.handler is None else {"handler": _name_of(spec, write)}
-    return {"key": write.key, "value": value, **handler}
+    secret = {"secret": True} if write.is_secret else {}
+    return {"key": write.key, "value": value, **handler, **secret}
 
 
 def _write_from_json(data: Any, _: object = None) -> Write:
@@ -40,10 +41,11 @@ def _write_from_json(data: Any, _: object = None) -> Write:
     if spec is None:
         return Write("", None)
     match data:
-        case {"key": str(key), "value": value, **rest} if rest.keys() <= {"handler"}:
+        case {"key": str(key), "value": value, **rest} if rest.keys() <= {"handler", "secret"}:
             hint, types = _types(spec, key)
             value = from_json(value, hint, types, place=f"a write to {key!r}")
-            return Write(key, value, _handler(spec, key, rest["handler"]) if rest else None)
+            handler = _handler(spec, key, rest["handler"]) if "handler" in rest else None
+            return Write(key, value, handler, is_secret=rest.get("secret") is True)
         case _:
             raise StoredDataError("a write has a key, a value and perhaps a handler")
 

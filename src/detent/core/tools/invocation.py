@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from attrs import Factory, evolve, field, frozen
 
 from detent.core.chat.messages import ToolCall
-from detent.core.errors import DetentError, StateError
+from detent.core.errors import DetentError, StateError, StateTypeError
 from detent.core.schema.conversion import ConversionError, as_it_is
 from detent.core.schema.validation import faults
 from detent.core.state.keys import Write
 from detent.core.state.live import PendingWrites, live_state
-from detent.core.state.state import BaseState, State
+from detent.core.state.state import BaseState, State, secret_keys
 from detent.core.tools import wording
 from detent.core.tools.defaults import arguments_to_run, default_faults, with_defaults
 from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, OutcomeUnknownError
@@ -99,18 +100,29 @@ class Invocation:
             ResultError: the result could not be converted.
         """
         result = result_of(self.tool, value)
-        writes = self.end()
-        if self.tool.masked:
-            result = self.displayed(result)
-        return evolve(result, writes=(*writes, *result.writes)) if writes else result
+        if writes := self.end():
+            result = evolve(result, writes=(*writes, *result.writes))
+        return self.displayed(result) if self.tool.masked or result.writes else result
 
     def displayed(self, result: ToolResult) -> ToolResult:
         """The result, with what people see of it: nothing that is secret in the call.
+
+        Nor anything that it writes to a secret key: whether the state takes that or not.
 
         RULE: it is said here, as nobody knows later what the function was given: what the state
         held, what its defaults were, and what a hook has put in the place of an argument.
         """
         secrets = secrets_of_call(self.call, self.tool, self.state)
+        keys = secret_keys(self.state)
+        hidden = [write.key in keys for write in result.writes]
+        if any(hidden):
+            marks = zip(result.writes, hidden, strict=True)
+            writes = tuple(evolve(one, is_secret=is_secret) for one, is_secret in marks)
+            result = evolve(result, writes=writes)
+            for write in compress(writes, hidden):
+                secrets.setdefault(write.key, []).append(write.value)
+        if not secrets:
+            return result
         visible = shown_content(result.content, secrets, secrets)
         return evolve(result, display=None if visible == result.content else visible)
 
@@ -150,10 +162,12 @@ class Invocation:
     def unmerged(self, error: StateError, result: ToolResult) -> ToolFault:
         """What the model is told when the state does not take the result.
 
-        RULE: of one that quotes a secret nothing is said. A hook may have put that into the call,
-        which knows nothing of it.
+        RULE: of one that quotes a secret nothing is said, unless the state has hidden what came. A
+        hook may have put that into the call, which knows nothing of it.
         """
-        message = wording.NOT_SHOWN if result.display is not None else self._redact(str(error))
+        is_hidden = isinstance(error, StateTypeError) and error.is_hidden
+        is_said = is_hidden or result.display is None
+        message = self._redact(str(error)) if is_said else wording.NOT_SHOWN
         text = wording.result_not_stored(self.tool.name, message)
         return ToolFault("unmergeable", text).because(error)
 
