@@ -56,6 +56,14 @@ from detent.core.values.frozen import FrozenDict, freeze, thaw
 from detent.machine import AgentSpec, Delegated, ModelReplied, Run, due, start, step
 from detent.models import StreamingChunk, ToolCallDelta
 
+
+class Found(BaseModel):
+    """What a tool gives that says it with pydantic: it has no hash."""
+
+    name: str
+    parts: list[int]
+
+
 Work: TypeAlias = Callable[[], object]
 Events: TypeAlias = Callable[[int, int], Mapping[str, Any]]
 """The event at a place among so many."""
@@ -466,6 +474,9 @@ VALUES: Mapping[str, Callable[[int], Work]] = {
     "state: sets of one hash": _items(_refusing(lambda items: unite_sets(None, items)), _alike),
     "frozen and thawed": _items(lambda items: thaw(freeze(items)), lambda n: {"a": [n]}),
     "state: unique items": _items(lambda items: append_unique(items, items), lambda n: {"a": n}),
+    "state: unique models": _items(
+        lambda items: append_unique(items, items), lambda n: Found(name=str(n), parts=[n])
+    ),
     "state: merged sets": _items(lambda items: unite_sets(set(items), set(items)), str),
     "state: merged dicts": _items(
         lambda items: merge_dicts(dict.fromkeys(items), dict.fromkeys(items)), str

@@ -198,6 +198,33 @@ def test_values_of_one_hash_are_not_joined(handler: Handler, make: Callable[...,
 
 
 def test_many_items_without_a_hash_are_still_taken() -> None:
-    """They are compared one by one, whatever else there is."""
+    """Whatever else there is."""
     items = [*map(NoHash, range(MOST + 2)), *range(FEW)]
     assert len(append_unique(items, items)) == len(items)
+
+
+class Loud:
+    """Without a hash, and with an equality of its own, which counts how often it is asked."""
+
+    asked = 0
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        Loud.asked += 1
+        return isinstance(other, Loud) and self.name.lower() == other.name.lower()
+
+    __hash__ = None  # type: ignore[assignment]  # as Python has it
+
+
+def test_an_equality_of_its_own_is_asked_and_not_too_often() -> None:
+    """Nobody else knows what is equal to such an item: of different ones there may be a few."""
+    a_few = [Loud(f"{n}") for n in range(MOST)]
+    taken = append_unique([Loud("A"), "a"], [Loud("a"), Loud("B"), Loud("b"), "a"])
+    assert [getattr(one, "name", one) for one in taken] == ["A", "a", "B"]
+    assert len(append_unique(a_few, [*a_few, *range(FEW)])) == MOST + FEW
+    Loud.asked = 0
+    with pytest.raises(ValueError, match="of a class with an equality of its own and no hash"):
+        append_unique([], [Loud(f"{n}") for n in range(40 * FEW)])
+    assert Loud.asked < 40 * FEW * MOST

@@ -6,16 +6,19 @@ keeps. *Associative*: two updates merged one after the other are the same as one
 *Identity*: the update that changes nothing.
 
 RULE: what looks for equal keys or items raises ValueError for more than some different ones of one
-hash, see `require_spread`: a tool may hand on what a model wrote.
+hash, see `require_spread`: a tool may hand on what a model wrote. So it does for those that have no
+hash and of which only their class knows what is equal to them, see `hashable`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import compress
+from itertools import chain
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
+from detent.core.values.copies import peek
+from detent.core.values.equality import hashable
 from detent.core.values.frozen import FrozenDict, FrozenSet, freeze
 from detent.core.values.hashes import require_spread
 from detent.core.values.shared_list import SharedList
@@ -77,7 +80,7 @@ def append_unique(current: Sequence[T] | None, update: Sequence[T] | None) -> Se
     >>> append_unique(["a", "b"], ["b", "c", "c"])
     ['a', 'b', 'c']
     """
-    return _with_new(current, update, lambda item: item)
+    return _with_new(current, update, None)
 
 
 def append_unique_by(key: Callable[[T], object]) -> ListHandler[T]:
@@ -198,33 +201,22 @@ def _log_of(value: Sequence[T] | None) -> SharedList[T]:
 
 
 def _with_new(
-    current: Sequence[T] | None, update: Sequence[T] | None, key: Callable[[T], object]
+    current: Sequence[T] | None, update: Sequence[T] | None, key: Callable[[T], object] | None
 ) -> Sequence[T]:
     before, items = _log_of(current), _items(update)
-    marks = [freeze(key(item)) for item in (*before, *items)]  # so that lists and dicts have a hash
-    try:
-        require_spread(marks)
-    except TypeError:
-        require_spread([*filter(_has_hash, marks)])
-    hashed: set[object] = set()
-    unhashable: list[object] = []
-
-    def is_new(mark: object) -> bool:
-        try:
-            is_known = mark in hashed
-            hashed.add(mark)
-        except TypeError:
-            is_known = mark in unhashable
-            unhashable.append(mark)
-        return not is_known
-
-    are_new = [*map(is_new, marks)]
-    return before + list(compress(items, are_new[len(before) :]))
+    marks = [*map(hashable, map(freeze, chain(_marks(before, key), _marks(items, key))))]
+    require_spread(marks)
+    known = set(marks[: len(before)])
+    new: list[T] = []
+    for item, mark in zip(items, marks[len(before) :], strict=True):
+        if mark not in known:
+            known.add(mark)
+            new.append(item)
+    return before + new
 
 
-def _has_hash(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+def _marks(items: Sequence[T], key: Callable[[T], object] | None) -> Iterable[object]:
+    """What is compared of items; without a key nobody gets them, and none is copied."""
+    if key is not None:
+        return map(key, items)
+    return map(peek, items.held() if isinstance(items, SharedList) else items)

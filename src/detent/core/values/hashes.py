@@ -45,5 +45,6 @@ def require_spread(new: Collection[object], known: Collection[object] = ()) -> N
             if len(found) > MOST:
                 raise ValueError(
                     f"has more than {MOST} different values of one hash, such as multiples of "
-                    "2**61 - 1, so that a set or a dict of them would take far too long"
+                    "2**61 - 1, or of a class with an equality of its own and no hash, so that a "
+                    "set or a dict of them would take far too long"
                 )

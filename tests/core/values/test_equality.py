@@ -1,0 +1,226 @@
+"""What stands for a value in a set is equal for two values exactly when these are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import attrs
+import pydantic
+import pytest
+
+from detent.core.state.handlers import append_unique, append_unique_by
+from detent.core.values.equality import Opaque, Whole, hashable
+from detent.core.values.frozen import FrozenDict, FrozenList, freeze
+
+T = TypeVar("T")
+MANY = 3_000
+
+
+class Hit(pydantic.BaseModel):
+    """A model as a tool gives them."""
+
+    url: str = ""
+    parts: list[Any] = []
+    _note: str = pydantic.PrivateAttr("")
+
+    @cached_property
+    def size(self) -> int:
+        """Counts for nothing."""
+        return len(self.url)
+
+
+class Open(pydantic.BaseModel, extra="allow"):
+    """A model that takes anything."""
+
+
+class Generic_(pydantic.BaseModel, Generic[T]):  # noqa: N801  # a generic one
+    """A model of models."""
+
+    item: T
+
+
+class Root(pydantic.RootModel[list[int]]):
+    """A model with an equality of its own."""
+
+
+class Sly(Hit):  # noqa: PLW1641  # it has no hash
+    """A model of which all that have one length are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sly) and len(self.url) == len(other.url)
+
+
+@dataclasses.dataclass
+class Data:
+    """A dataclass that can be changed."""
+
+    name: str
+    items: list[Any] = dataclasses.field(default_factory=list)
+    note: str = dataclasses.field(default="", compare=False)
+
+
+class MoreData(Data):
+    """It compares as its base does, with those of its own class."""
+
+
+@dataclasses.dataclass(eq=False)
+class LooseData(Data):
+    """One more field, which is not compared."""
+
+    more: int = 0
+
+
+@dataclasses.dataclass
+class OwnData:  # noqa: PLW1641  # it has no hash
+    """A dataclass with an equality of its own."""
+
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OwnData) and self.name[0] == other.name[0]
+
+
+@attrs.define
+class Record:
+    """An attrs class that can be changed."""
+
+    name: str = attrs.field(eq=str.lower)
+    items: Any = ()
+    note: str = attrs.field(default="", eq=False)
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    left: object
+    right: object
+
+
+def _noted(hit: Hit) -> Hit:
+    hit._note = "x"  # what it is about
+    return hit
+
+
+def _sized(hit: Hit) -> Hit:
+    assert hit.size >= 0
+    return hit
+
+
+VALUES: list[Callable[[], Any]] = [
+    lambda: 1,
+    lambda: True,
+    lambda: "a",
+    lambda: [1],
+    lambda: (1,),
+    lambda: {"a": [1, Hit()]},
+    lambda: {"a": FrozenList([1, Hit()])},
+    lambda: FrozenDict({"a": [1, Hit()]}),
+    lambda: [Hit()],
+    lambda: (Hit(), 1),
+    lambda: Pair(Hit(), 1),
+    Hit,
+    lambda: Hit(url="x"),
+    lambda: _sized(Hit(url="x")),
+    lambda: Hit(url="x", parts=[{"a": {1}}]),
+    lambda: Hit(url="x", parts=[{"a": {True}}]),
+    lambda: Hit(url="x", parts=[{"a": {2}}]),
+    lambda: _noted(Hit()),
+    lambda: Hit.model_construct(None),
+    lambda: Open.model_validate({"a": 1}),
+    lambda: Open.model_validate({"a": 2}),
+    Open,
+    lambda: Generic_(item=1),
+    lambda: Generic_[int](item=1),
+    lambda: Generic_[Any](item=2),
+    lambda: Root([1]),
+    lambda: Root([1, 2]),
+    lambda: Sly(url="ab"),
+    lambda: Sly(url="cd"),
+    lambda: Data("a"),
+    lambda: Data("a", note="x"),
+    lambda: Data("a", [Hit()]),
+    lambda: MoreData("a"),
+    lambda: LooseData("a", more=1),
+    lambda: LooseData("a", more=2),
+    lambda: OwnData("ab"),
+    lambda: OwnData("ac"),
+    lambda: Record("a"),
+    lambda: Record("A", note="x"),
+    lambda: Record("b", [1]),
+    lambda: bytearray(b"a"),
+    lambda: bytearray(b"b"),
+]
+
+
+def test_two_forms_are_equal_exactly_when_the_values_are() -> None:
+    """Each value with each other, and with another instance of itself."""
+    values = [(freeze(make()), freeze(again())) for make in VALUES for again in VALUES]
+    forms = [(hashable(one), hashable(other)) for one, other in values]
+
+    assert [one == other for one, other in forms] == [one == other for one, other in values]
+    assert all(hash(one) == hash(other) for one, other in forms if one == other)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("a", str),
+        (Hit(), Whole),
+        (Data("a"), Whole),
+        (Record("a"), Whole),
+        (MoreData("a"), Whole),
+        (Sly(), Opaque),
+        (OwnData("a"), Opaque),
+        (Root([1]), Opaque),
+    ],
+    ids=repr,
+)
+def test_only_an_equality_that_is_known_is_taken_apart(value: object, kind: type) -> None:
+    """What has a hash is itself."""
+    assert type(hashable(value)) is kind
+
+
+def test_a_class_that_stands_in_no_file_is_asked_itself() -> None:
+    """Whoever has written its equality."""
+    names: dict[str, Any] = {}
+    exec("class Free:\n    def __eq__(self, other):\n        return True", names)  # noqa: S102
+    assert type(hashable(names["Free"]())) is Opaque
+
+
+class Counted:
+    """A part that counts how often it is compared."""
+
+    compared = 0
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return isinstance(other, Counted) and self.number == other.number
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda part: Hit(parts=[part]),
+        lambda part: Data("a", [part]),
+        lambda part: Record("a", [part]),
+        lambda part: [Hit(parts=[part])],
+    ],
+    ids=["pydantic", "dataclass", "attrs", "list"],
+)
+def test_items_without_a_hash_are_not_compared_one_by_one(make: Callable[[Counted], Any]) -> None:
+    """Else many of them would take their square, in the event loop."""
+    Counted.compared = 0
+    items = [make(Counted(n)) for n in range(MANY)]
+
+    assert len(append_unique(append_unique(None, items), items)) == MANY
+    assert len(append_unique_by(lambda one: [one])(items, items)) == MANY
+    assert Counted.compared < 10 * MANY
