@@ -514,3 +514,36 @@ def test_secrets_are_looked_for_in_a_thread_and_the_result_is_kept(*, is_cancell
     assert "c-17" in str(entry.data)
     assert threads
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize(("count", "is_in_loop"), [(10, True), (3000, False)])
+def test_a_large_result_is_made_and_taken_into_the_state_in_a_thread(
+    count: int, *, is_in_loop: bool
+) -> None:
+    """No event loop waits for that; the journal has it as ever."""
+    journal, threads = MemoryJournal(), dict[str, int]()
+
+    def as_text(value: object) -> str:
+        threads["text"] = threading.get_ident()
+        return "done"
+
+    def last(current: object, update: Any) -> Any:
+        threads["state"] = threading.get_ident()
+        return update
+
+    @tool(outputs_to_string={"handler": as_text}, outputs_to_state={"rows": {}})
+    async def look_up() -> list[int]:
+        """Look them up."""
+        return [*range(count)]
+
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("look_up", {}), "done"),
+        tools=[look_up],
+        state_schema={"rows": {"type": list[int], "handler": last}},
+        journal=journal,
+    )
+    result = asyncio.run(agent.run_async("go", run_id="r"))
+
+    assert result.state.get("rows") == [*range(count)]
+    assert {thread == threading.get_ident() for thread in threads.values()} == {is_in_loop}
+    assert agent.resume("r").state.get("rows") == [*range(count)]

@@ -6,7 +6,8 @@ import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Annotated, Any
+from threading import get_ident
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -250,6 +251,42 @@ def test_nor_any_piece_at_a_host() -> None:
 
     pieces = [one for one in asyncio.run(watch()) if type(one).__name__ == "Piece"]
     assert PIN not in repr(pieces)
+
+
+class Watched(str):
+    """A text that knows which thread has looked into it."""
+
+    __slots__ = ()
+    seen: ClassVar[list[int]] = []
+
+    def __getitem__(self, part: Any, /) -> str:
+        """As a text does."""
+        self.seen.append(get_ident())
+        return super().__getitem__(part)
+
+
+@tool
+async def enter(pins: Annotated[list[str], SecretParameter]) -> str:
+    """Log in."""
+    return Watched("in")
+
+
+@pytest.mark.parametrize(("count", "is_in_loop"), [(1, True), (200, False)], ids=["few", "many"])
+def test_many_secrets_are_looked_for_in_results_in_a_thread(
+    count: int, *, is_in_loop: bool
+) -> None:
+    """What is told is told in the event loop, for which a few are nothing."""
+    Watched.seen.clear()
+    pieces: list[tuple[StreamingChunk, int]] = []
+    pins = [f"{PIN}-{n}" for n in range(count)]
+    model = ScriptedChatGenerator(ToolCall("enter", {"pins": pins}, "c"), "Done.")
+    agent = Agent(chat_generator=model, tools=[enter])
+    asyncio.run(agent.run_async("go", lambda chunk: pieces.append((chunk, get_ident()))))
+
+    assert [one.tool_call_result.text for one, _ in pieces if one.tool_call_result] == ["in"]
+    assert {thread for _, thread in pieces} == {get_ident()}
+    assert (get_ident() in Watched.seen) is is_in_loop
+    assert {*Watched.seen} - {get_ident()}  # when the result was made
 
 
 def chat_stream() -> str:

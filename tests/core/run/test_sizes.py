@@ -7,12 +7,23 @@ from typing import Any
 
 import pytest
 
-from detent import ChatMessage, ChatRole, ToolCall
+from detent import ChatMessage, ChatRole, ToolCall, ToolCallResult
 from detent.core.run.effects import RunTool
-from detent.core.run.events import HappenedInside, ModelFailed, ModelReplied
+from detent.core.run.events import HappenedInside, ModelFailed, ModelReplied, ToolReturned
 from detent.core.run.refs import CallRef
-from detent.core.run.sizes import EACH, MANY, are_large, are_long, hides_much, is_large
-from detent.core.state.state import State
+from detent.core.run.sizes import (
+    EACH,
+    FORMS,
+    MANY,
+    are_large,
+    are_long,
+    hide_much,
+    is_large,
+    takes_long,
+)
+from detent.core.state.keys import Write
+from detent.core.state.state import State, with_secret_keys
+from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import Tool
 from detent.models import ChatReply, ModelFailure
 
@@ -76,6 +87,8 @@ def test_what_is_no_reply_is_not_large() -> None:
         ("1234", "paid" * 16 * MANY, True),
         ("1234", {"paid": 5}, True),  # how much that is only shows as it is read
         (["1234"] * (MANY + 1), "paid", True),
+        (["1234"] * (MANY // FORMS + 1), "paid", True),
+        (["1234"] * (MANY // FORMS // 2), "paid", False),
     ],
 )
 def test_much_is_hidden_by_a_long_secret_or_in_a_long_result(
@@ -86,7 +99,62 @@ def test_much_is_hidden_by_a_long_secret_or_in_a_long_result(
         made = Tool("pay", "", {"type": "object", "properties": {"pin": pin}}, print)
         assert bool(made.masked) is bool(pin)
         effect = RunTool(CallRef(1, 0), 1, ToolCall("pay", {"pin": secret}), made, State({}))
-        assert hides_much(effect, value) is is_much
+        assert takes_long(effect, value) is is_much
+        assert takes_long(effect, [*range(MANY + 1)])
+
+
+def test_what_is_written_to_a_secret_key_is_looked_for() -> None:
+    """In whatever a tool gives whose call has no secret."""
+    made = Tool("fetch", "", {"type": "object"}, print, outputs_to_state={"pin": {}})
+    for names, expected in ((frozenset({"pin"}), True), (frozenset[str](), False)):
+        state = with_secret_keys(State({"pin": {"type": str}}), names)
+        effect = RunTool(CallRef(1, 0), 1, ToolCall("fetch", {}), made, state)
+        assert takes_long(effect, {"pin": "1234"}) is expected
+        assert not takes_long(effect, "1234")
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text", "expected"),
+    [
+        (["1234"], "paid", False),
+        (["1234"] * (MANY // FORMS // 2), "paid", False),
+        (["1234"] * (MANY // FORMS + 1), "paid", True),
+        (["1234"], "paid" * 16 * MANY, True),
+    ],
+)
+def test_much_is_hidden_by_many_secrets_or_in_long_results(
+    secrets: list[str], text: str, expected: object
+) -> None:
+    """Whether one call has them or many; nothing is where none is secret."""
+    calls = [
+        ToolCall("pay", {"pin": secrets, "to": 5}),
+        *(ToolCall("pay", {"pin": one}) for one in secrets),
+    ]
+    one, *others = (ToolCallResult(text, call) for call in calls)
+    for results in ([one], others):
+        assert hide_much((result, ("pin",)) for result in results) is expected
+        assert not hide_much((result, ()) for result in results)
+    assert not hide_much([(None, ("pin",))] * MANY)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ([], False),
+        (["a"], False),
+        ([[*range(FEW)]], False),
+        ([[*range(MANY)]], True),
+        ([[{"a": n} for n in range(2 * MANY // EACH)]], True),
+        ([[bytearray(1)] * (2 * MANY // EACH)], True),
+        ([{"a": [*range(SOME)]}, {"a": [*range(SOME)]}], True),
+    ],
+)
+def test_a_result_is_large_by_what_it_writes(written: list[Any], expected: object) -> None:
+    """The state takes it in, and it is stored."""
+    writes = tuple(Write("a", value) for value in written)
+    event = ToolReturned(CallRef(1, 0), 1, ToolResult("done", writes))
+    assert is_large(event) is expected
+    assert is_large(HappenedInside(CallRef(1, 0), "agent", event)) is expected
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.control.breakpoints import NO_HOLD, BreakPoints, holds_of
-from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener, telling_results
+from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener, ResultTeller
 from detent.adapters.drivers.company.known_runs import KnownRuns
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded_steps, require_name
@@ -345,7 +345,7 @@ class Assembly(Generic[S]):
     ) -> list[Observer]:
         """The observers of a run: policies that learn, the user's, who tells, and who logs."""
         learning = [rules.observer(spec)] if rules.learners or rules.inner else []
-        telling = [] if tell is None else [telling_results(spec, tell)]
+        telling = [] if tell is None else [ResultTeller(spec, tell)]
         logging = [logging_observer(spec, run)] if LOGGER.isEnabledFor(INFO) else []
         return [*learning, *self.observers, *telling, *logging]
 

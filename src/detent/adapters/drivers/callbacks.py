@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from inspect import isawaitable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
+from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.system.failures import is_stop, outcome_of
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.messages import ToolCallResult
@@ -18,10 +20,10 @@ from detent.core.machine.turns import answer
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event
 from detent.core.run.run import Acting, Delegated, Run
+from detent.core.run.sizes import hide_much
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import MASK, masked, shown_result
 from detent.ports.chat import StreamingCallback, StreamingChunk, ToolCallDelta
-from detent.ports.observer import Observer
 
 
 class CallbackDispatcher:
@@ -279,22 +281,40 @@ def tool_result_chunks(
     the turn is complete, as the fault that the model is told. Those of agents at work are marked
     with the agents' names.
     """
+    return map(_shown, _new_pieces(spec, before, after))
+
+
+class _Piece(NamedTuple):
+    """A piece as it came; of a result, the secret parameters of its call as well."""
+
+    chunk: StreamingChunk
+    secrets: frozenset[str] | None = None
+
+
+def _shown(piece: _Piece) -> StreamingChunk:
+    chunk, secrets = piece
+    if secrets is None or chunk.tool_call_result is None:
+        return chunk
+    return evolve(chunk, tool_call_result=shown_result(chunk.tool_call_result, secrets))
+
+
+def _new_pieces(spec: AgentSpec[Any], before: Run[Any], after: Run[Any]) -> Iterator[_Piece]:
     for was, now in zip(before.slots, after.slots, strict=False):
         if isinstance(was.status, Delegated) and isinstance(now.status, Delegated):
             name = now.status.tool_name
             inner = spec.agents[name]
-            for chunk in tool_result_chunks(inner, was.status.run, now.status.run):
-                yield evolve(chunk, agents=(name, *chunk.agents))
+            for chunk, secrets in _new_pieces(inner, was.status.run, now.status.run):
+                yield _Piece(evolve(chunk, agents=(name, *chunk.agents)), secrets)
     known = [answer(slot) for slot in before.slots]
     results = _results(before, after)
     for index, result in enumerate(results):
         # a place is compared with itself alone: two calls of a turn may have equal results
         if result is not None and result not in known[index : index + 1]:
             tool = spec.tools.get(result.origin.tool_name)
-            part = result if tool is None else shown_result(result, tool.masked)
-            yield StreamingChunk(tool_call_result=part, index=index, start=True)
+            chunk = StreamingChunk(tool_call_result=result, index=index, start=True)
+            yield _Piece(chunk, None if tool is None else tool.masked)
     if results and not isinstance(after.phase, Acting):
-        yield StreamingChunk(finish_reason="tool_call_results")
+        yield _Piece(StreamingChunk(finish_reason="tool_call_results"))
 
 
 def _results(before: Run[Any], after: Run[Any]) -> list[ToolCallResult | None]:
@@ -305,11 +325,22 @@ def _results(before: Run[Any], after: Run[Any]) -> list[ToolCallResult | None]:
     return [result for message in fresh for result in message.tool_call_results]
 
 
-def telling_results(spec: AgentSpec[Any], tell: Callable[[StreamingChunk], object]) -> Observer:
+@frozen
+class ResultTeller:
     """An observer that tells of the results of tools, as they come."""
 
-    def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
-        for chunk in tool_result_chunks(spec, before, after):
-            tell(chunk)
+    spec: AgentSpec[Any]
+    tell: Callable[[StreamingChunk], object]
 
-    return observe
+    def __call__(self, before: Run[Any], event: Event, after: Run[Any]) -> None:
+        """Tell of those that are new."""
+        at_once(self.steps(before, after))
+
+    def steps(self, before: Run[Any], after: Run[Any]) -> Steps[None]:
+        """The same: to take many secrets out of them holds no event loop."""
+        pieces = list(_new_pieces(self.spec, before, after))
+        make = partial(list[StreamingChunk], map(_shown, pieces))
+        results = ((one.chunk.tool_call_result, one.secrets or ()) for one in pieces)
+        chunks: list[StreamingChunk] = (yield Wait(make)) if hide_much(results) else make()
+        for chunk in chunks:
+            self.tell(chunk)

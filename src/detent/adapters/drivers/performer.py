@@ -56,7 +56,7 @@ from detent.core.run.events import (
     ToolRaised,
     ToolReturned,
 )
-from detent.core.run.sizes import are_large, hides_much
+from detent.core.run.sizes import are_large, takes_long
 from detent.core.tools.idempotency import NO_KEY, NeverRan
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.masking import with_secrets_marked
@@ -313,7 +313,7 @@ class EffectPerformer:
                     value = await in_a_thread(partial(self._execute, effect.tool, arguments, stop))
             # RULE: whoever is cancelled now hears of the result all the same: else it would be lost
             conclude = partial(invocation.result, value)
-            result = await to_its_end(conclude) if hides_much(effect, value) else conclude()
+            result = await to_its_end(conclude) if takes_long(effect, value) else conclude()
             return ToolReturned(effect.ref, effect.attempt, result)
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):

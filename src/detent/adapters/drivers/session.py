@@ -382,7 +382,7 @@ class Session(SharedRun[S]):
         if missed:
             yield from self._rebased(folded, missed)
         elif self._observers:  # most runs have none
-            self._tell(folded)
+            yield from self._tell(folded)
 
     def close(self) -> Run[S]:
         """End a loop: the run as it is. The first exception that landed is raised."""

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeAlias
 
 from attrs import frozen
 
+from detent.adapters.drivers.callbacks import ResultTeller
 from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.core.control.hooks import Hook
 from detent.core.control.rebase import Folded, rebase
@@ -220,10 +221,13 @@ class SharedRun(ABC, Generic[S]):
                 raise
             raise lost[0] from None
 
-    def _tell(self, folded: Sequence[Folded[S]]) -> None:
-        for one in folded:
+    def _tell(self, folded: Sequence[Folded[S]]) -> Steps[None]:
+        for before, event, after in folded:
             for observe in self._observers:
-                observe(*one)
+                if isinstance(observe, ResultTeller):
+                    yield from observe.steps(before, after)
+                else:
+                    observe(before, event, after)
 
     def _undo(self, run: Run[S]) -> None:
         """Nothing has happened since `run`."""
@@ -236,7 +240,7 @@ class SharedRun(ABC, Generic[S]):
         """
         self.folded, self._is_behind = missed[-1][2], True
         try:
-            self._tell(missed)
+            yield from self._tell(missed)
         finally:
             events = [event for _, event, _ in folded]
             self._unsettled = rebase(self.spec, self.folded, events, self._hooks)

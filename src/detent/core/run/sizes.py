@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeGuard
 
-from detent.core.chat.messages import Content, TextContent, ToolCall
+from detent.core.chat.messages import Content, TextContent, ToolCall, ToolCallResult
 from detent.core.run.effects import RunTool
-from detent.core.run.events import HappenedInside, ModelReplied
+from detent.core.run.events import HappenedInside, ModelReplied, ToolReturned
 from detent.core.state.state import secret_keys
 from detent.core.values.frozen import ATOMS, parts_of
+from detent.core.values.shared_list import SharedList
 
-LARGE_KINDS: frozenset[type] = frozenset({ModelReplied, HappenedInside})
+LARGE_KINDS: frozenset[type] = frozenset({ModelReplied, ToolReturned, HappenedInside})
 """What may be large: who sees each event asks for its kind first, which costs next to nothing."""
 MANY = 2_000
 """So many parts, or 64 times as many characters of text, are read in a millisecond or two."""
@@ -21,11 +22,23 @@ EACH = 32
 reads it, anew for each, which takes up to 3 ms."""
 
 
-def is_large(event: object) -> TypeGuard[ModelReplied | HappenedInside]:
-    """Whether it is a reply of `MANY` parts, or more. It reads no more than those."""
+FORMS = 64
+"""So many parts a secret counts for: it is looked for in some twenty forms, in up to 0.15 ms."""
+
+
+def is_large(event: object) -> TypeGuard[ModelReplied | ToolReturned | HappenedInside]:
+    """Whether a reply has `MANY` parts, or a result writes as many. It reads no more than those."""
     while type(event) is HappenedInside:
         event = event.event
+    if type(event) is ToolReturned:
+        writes = event.result.writes
+        return bool(writes) and _is_large_value([write.held for write in writes])
     return type(event) is ModelReplied and are_large(event.reply.message.content)
+
+
+def _is_large_value(value: object) -> bool:
+    """The same of what a tool gives, or writes."""
+    return type(value) not in ATOMS and _left_behind(_parts_of(value), MANY) < 0
 
 
 def are_large(contents: Iterable[Content]) -> bool:
@@ -53,7 +66,12 @@ def are_long(bodies: Iterable[str | Mapping[str, Any]]) -> bool:
     return False
 
 
-def _left_behind(items: Collection[Any], left: int) -> int:
+def _parts_of(value: object) -> Collection[object]:
+    """As `parts_of`, and of a list as a state holds it, of which nothing is copied."""
+    return [*value.held()] if type(value) is SharedList else parts_of(value)
+
+
+def _left_behind(items: Collection[Any], left: int, each: int = EACH) -> int:
     """How much is left of `MANY` behind these; less than nothing once it is used up.
 
     A call holds nothing that is nested too deep for a recursion.
@@ -64,15 +82,36 @@ def _left_behind(items: Collection[Any], left: int) -> int:
         if kind is str:
             left -= len(item) >> 6
         elif kind not in ATOMS:
-            left = _left_behind(parts_of(item), left - EACH)
+            left = _left_behind(_parts_of(item), left - each, each)
     return left
 
 
-def hides_much(effect: RunTool, value: object) -> bool:
-    """Whether much is secret in a call, or is looked for in what may be a long result of it.
+def takes_long(effect: RunTool, value: object) -> bool:
+    """Whether it takes long to make a result of what a tool has given.
 
-    Where the state has secret keys, what it writes may be one.
+    That is large, or much is secret in the call, or is looked for in what may be a long result of
+    it. Where the state has secret keys, what it writes may be one.
     """
+    if _is_large_value(value):
+        return True
     if not (effect.tool.masked or secret_keys(effect.state)):
         return False
-    return type(value) not in ATOMS or are_large([effect.call, TextContent(str(value))])
+    if type(value) not in ATOMS or are_large([effect.call, TextContent(str(value))]):
+        return True
+    return _left_of_secrets(effect.call, effect.tool.masked, MANY) < 0
+
+
+def hide_much(results: Iterable[tuple[ToolCallResult | None, Collection[str]]]) -> bool:
+    """Whether much is looked for in results: what their calls have for arguments of these names."""
+    left = MANY
+    for result, names in results:
+        if result is not None and names:
+            left = _left_of_secrets(result.origin, names, left - (len(result.text) >> 6))
+            if left < 0:
+                return True
+    return False
+
+
+def _left_of_secrets(call: ToolCall, names: Collection[str], left: int) -> int:
+    secrets = [value for name, value in call.arguments.items() if name in names]
+    return left - FORMS * (MANY - _left_behind(secrets, MANY, each=0))
