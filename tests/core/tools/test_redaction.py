@@ -6,6 +6,7 @@ import re
 from base64 import b32encode, b64encode
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
 from time import process_time
@@ -410,3 +411,44 @@ def test_a_long_value_is_found_among_many_words() -> None:
     words, value = " ".join(map(str, range(1_000))), "abcdefghijklmnopqrstuvwxyz0123"
     text = f"{words} {value}"
     assert redact(text, {"it": value, "no": value[::-1]}, known={}) == f"{words} <it>"
+
+
+@pytest.mark.parametrize(
+    ("number", "texts"),
+    [
+        (73915, ["73,915", "73'915", "73_915", "73\u202f915", "73915.00", "73,915.00"]),
+        (7391.5, ["7391.50", "7,391.5", "7,391.50"]),
+        (7391.0, ["7391", "7,391", "7391.00"]),
+        (-12000.25, ["-12,000.25"]),
+        (Decimal("73915.50"), ["73915.5", "73,915.50", "73915.50"]),
+        (Decimal("0.1"), ["0.10"]),
+    ],
+)
+def test_a_number_is_found_as_people_write_it(number: object, texts: list[str]) -> None:
+    """With its thousands apart, and with two digits behind the point, or none."""
+    for text in texts:
+        assert without_secrets(f"got {text}!", {"pin": number}, {"pin"}) in {
+            "got <pin>!",
+            "got -<pin>!",
+        }
+        longer = f"got 1{text.strip('-')}"
+        if text != str(number):
+            assert without_secrets(longer, {"pin": number}, {"pin"}) != "got 1<pin>"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (73915, "73.915 or 73 915 or 73,9150"),
+        (7391.5, "7391.51 or 7391"),
+        (0.125, "0.13 or 0.12 or 0"),
+        (10**15, "1,000,000,000,000,000"),
+        (float("inf"), "1"),
+        (Decimal("1e-400"), "0"),
+        (Decimal("NaN"), "0"),
+        (Decimal("sNaN"), "0"),
+    ],
+)
+def test_another_number_stays(number: object, text: str) -> None:
+    """Also one that it would be if it were rounded; an enormous one is written in one way."""
+    assert without_secrets(text, {"pin": number}, {"pin"}) == text

@@ -186,7 +186,7 @@ def test_only_an_equality_that_is_known_is_taken_apart(value: object, kind: type
 def test_a_class_that_stands_in_no_file_is_asked_itself() -> None:
     """Whoever has written its equality."""
     names: dict[str, Any] = {}
-    exec("class Free:\n    def __eq__(self, other):\n        return True", names)  # noqa: S102
+    exec("class Free:\n    def __eq__(self, other):\n        return True", names)  # noqa: S102  # in no file
     assert type(hashable(names["Free"]())) is Opaque
 
 

@@ -15,6 +15,7 @@ from bisect import bisect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from decimal import Decimal
 from enum import Enum
 from html import escape
 from inspect import isroutine
@@ -62,6 +63,12 @@ BETWEEN = "\x1f"
 
 TOKEN = re.compile(r"\d+|[^\W\d_]+|.", re.DOTALL)
 """A number, a word, or a sign: what stands alone is made of whole ones."""
+
+THOUSANDS = ("", ",", "'", "_", "\xa0", "\u202f")
+"""What may stand between the thousands of a number; a blank stands between two as well."""
+
+TINY, A_QUADRILLION = Decimal("1e-15"), 10**15
+"""Numbers that are smaller, or larger, are written in one way."""
 
 ALIKE = str.maketrans(ascii_uppercase, ascii_lowercase)
 """A secret is one in small letters, too."""
@@ -254,7 +261,7 @@ def _windows(text: str, size: int) -> Iterator[str]:
 def _alone(texts: Mapping[tuple[str, ...], str], text: str) -> Iterator[Span]:
     """Where each of `texts` makes no longer word, and no longer number, with what is around it.
 
-    There are as many passes as they have numbers of tokens, which in a number are seven at most.
+    There are as many passes as they have numbers of tokens, which in a number are eleven at most.
     """
     tokens = TOKEN.findall(text) if texts else []
     starts = list(accumulate(map(len, tokens), initial=0))
@@ -299,7 +306,7 @@ def _parts(value: object, around: tuple[object, ...] = ()) -> Iterator[Part]:
                 yield from (Part(quote(value, safe, errors="replace")) for safe in ("", "/"))
                 yield Part(quote_plus(value, errors="replace"))
     elif isinstance(value, int | float) and not isinstance(value, Enum):
-        yield from (Part(form, is_apart=True) for form in _prints(value))
+        yield from (Part(form, is_apart=True) for form in (*_prints(value), *_numerals(value)))
     elif isinstance(value, bytes):
         yield from _parts(value.decode(errors="replace"))
         yield from map(Part, (repr(value)[2:-1], b64encode(value).decode()) if value else ())
@@ -307,7 +314,26 @@ def _parts(value: object, around: tuple[object, ...] = ()) -> Iterator[Part]:
         yield from (part for item in _inside(value) for part in _parts(item, (*around, value)))
     else:
         yield from map(Part, _prints(value))
+        if isinstance(value, Decimal):
+            yield from (Part(form, is_apart=True) for form in _numerals(value))
         yield from (part for item in _inside(value) for part in _parts(item, (*around, value)))
+
+
+def _numerals(value: float | Decimal) -> Iterator[str]:
+    """The same number as people write it: with two digits or none at its end, thousands apart."""
+    if isinstance(value, Decimal):
+        if not value.is_finite() or not TINY < abs(value) < A_QUADRILLION:
+            return
+        forms = {Decimal.__format__(value.normalize(), style) for style in (",f", ",.0f", ",.2f")}
+        same = [form for form in forms if Decimal(form.replace(",", "")) == value]
+    elif abs(value) < A_QUADRILLION:  # as nothing is that is no number
+        kind: Any = int if isinstance(value, int) else float
+        forms = {kind.__format__(value, style) for style in (",", ",.0f", ",.2f")}
+        same = [form for form in forms if float(form.replace(",", "")) == value]
+    else:
+        return
+    for form in same:
+        yield from (form.replace(",", sign) for sign in THOUSANDS)
 
 
 def _inside(value: object) -> Iterator[object]:
