@@ -16,10 +16,10 @@ from detent.adapters.state.fields import Replaced
 from detent.adapters.state.typed_state import TypedState
 from detent.adapters.tools.decorator import inject, tool
 from detent.core.chat.messages import ChatMessage, ToolCall
-from detent.core.errors import StateError
+from detent.core.errors import StateError, StateTypeError
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.keys import Write
-from detent.core.state.state import State
+from detent.core.state.state import State, with_secret_keys
 from detent.core.tools import wording
 from detent.core.tools.idempotency import FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.invocation import Invocation, MissingInputError, argument_faults
@@ -255,6 +255,30 @@ def test_a_result_that_the_state_does_not_take_is_a_fault() -> None:
         "The result of tool 'rename' was not stored: it does not fit, and is not shown: some of it "
         "is secret"
     )
+
+
+def test_what_is_written_to_a_secret_key_is_shown_to_nobody() -> None:
+    """Whether it fits or not; of an error that tells nothing of it the model is told."""
+
+    @tool(outputs_to_state={"pin": {}, "user_name": {"source": "name"}})
+    def fetch() -> dict[str, object]:
+        return {"pin": "1234-5678", "name": "Bob"}
+
+    schema = {"pin": {"type": str}, "user_name": {"type": str}}
+    state = with_secret_keys(State(schema), frozenset({"pin"}))
+    call = invocation(fetch, on_state=state)
+    result = call.result({"pin": "1234-5678", "name": "Bob"})
+
+    assert "1234" not in str(result.display)
+    assert [write.is_secret for write in result.writes] == [True, False]
+    with pytest.raises(StateTypeError) as refused:
+        state.update(result.writes)
+    assert call.unmerged(refused.value, result).message == (
+        "The result of tool 'fetch' was not stored: state key 'pin' holds str, got FrozenDict, "
+        "which is not shown: it is secret"
+    )
+    plain = call.displayed(ToolResult("1234-5678", (Write("user_name", "Bob"),)))
+    assert plain == ToolResult("1234-5678", (Write("user_name", "Bob"),))
 
 
 class Stop(TypedDict):
