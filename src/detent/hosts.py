@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from detent.adapters.hosts.places import HostLimits as HostLimits
     from detent.adapters.hosts.signals import serve_until_signal as serve_until_signal
     from detent.adapters.hosts.stored import HostHealth as HostHealth
-    from detent.adapters.hosts.stored import HostNotOpenError as HostNotOpenError
     from detent.core.storage.rules import rules_fingerprint as rules_fingerprint
     from detent.ports.hosting import Accepted as Accepted
     from detent.ports.hosting import Fork as Fork
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from detent.ports.hosting import Sent as Sent
     from detent.ports.hosting import TryAgain as TryAgain
     from detent.ports.hosting import Watched as Watched
+    from detent.ports.listing import HostNotOpenError as HostNotOpenError
     from detent.ports.listing import UnknownAgentError as UnknownAgentError
     from detent.ports.listing import WaitingQuestions as WaitingQuestions
 else:
@@ -49,11 +49,11 @@ else:
             "adapters.hosts.local": "LocalHost",
             "adapters.hosts.places": "HostLimits",
             "adapters.hosts.signals": "serve_until_signal",
-            "adapters.hosts.stored": "HostHealth HostNotOpenError",
+            "adapters.hosts.stored": "HostHealth",
             "ports.hosting": (
                 "Accepted Fork Host HostRefusal HostedAgent HostedRun PendingQuestion Piece "
                 "Revoke RunProof Sent TryAgain Watched"
             ),
-            "ports.listing": "UnknownAgentError WaitingQuestions",
+            "ports.listing": "HostNotOpenError UnknownAgentError WaitingQuestions",
         },
     )

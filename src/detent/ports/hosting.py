@@ -304,7 +304,7 @@ class Host(Protocol):
         Raises:
             RunNotFoundError: there is no such run; or, later, it has been deleted.
             ValueError: the run has no entry at `after`.
-            JournalError: it cannot be read. What was given stands: go on from there.
+            JournalError: it cannot be read; HostNotOpenError: the host closes. What came stands.
         """
         ...
 
@@ -318,7 +318,7 @@ class Host(Protocol):
             ChatGeneratorError: the model gave no answer.
             ToolInvocationError: a tool failed in a run that ends when one does.
             StoredDataError: what is stored is damaged; AgentChangedError: the agent has changed.
-            JournalError: it cannot be read.
+            JournalError: it cannot be read; HostNotOpenError: the host closes, and the run goes on.
         """
         ...
 

@@ -201,6 +201,10 @@ def page_of(runs: Iterable[StoredRun], query: RunQuery) -> list[StoredRun]:
     return found[: query.limit]
 
 
+class HostNotOpenError(DetentError, RuntimeError):
+    """A host is asked or waited for, and is not open: nobody has opened it, or it was closed."""
+
+
 class UnknownAgentError(DetentError, LookupError):
     """The host has no agent of this name; a run in its store may be of one that it has not got."""
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ import pytest
 from detent import Agent, ScriptedChatGenerator, SQLiteJournal, ToolCall, tool
 from detent.adapters.hosts.engines.host import Mode
 from detent.adapters.hosts.stored import StoredHost
-from detent.hosts import DBOSHost, LocalHost
+from detent.hosts import BlockingHost, DBOSHost, HostNotOpenError, LocalHost
+from detent.journals import MemoryJournal
+from detent.testing import host_agents
 from tests.adapters.hosts.engines.sites import need_sqlite_for_dbos
 
 PATIENCE_S = 30.0
@@ -72,3 +75,43 @@ def test_a_call_that_is_left_is_told_of_once(
     left = [one for one in caplog.records if "left in the middle" in one.getMessage()]
     assert [one.__dict__["run_id"] for one in left] == ["r"]
     assert took_s < PATIENCE_S / 2
+
+
+def test_threads_that_wait_for_a_run_end_with_the_host() -> None:
+    """Else the program could not end: nobody can end a thread that waits."""
+    raised, entered = list[Exception](), threading.Semaphore(0)
+
+    def wait(ask: Callable[[], object]) -> None:
+        entered.release()
+        try:
+            ask()
+        except HostNotOpenError as error:
+            raised.append(error)
+
+    with BlockingHost(LocalHost(host_agents(), MemoryJournal())) as host:
+        host.start("clerk", "pay", run_id="r")
+        waits = (lambda: host.result("r"), lambda: [*host.watch("r")])
+        threads = [threading.Thread(target=wait, args=(ask,), daemon=True) for ask in waits]
+        for thread in threads:
+            thread.start()
+            assert entered.acquire(timeout=PATIENCE_S)
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert ["the host was closed" in str(error) for error in raised] == [True, True]
+    assert [run.run_id for run in host.runs()] == ["r"]
+
+
+def test_what_ends_while_a_host_drains_is_given_to_who_waits() -> None:
+    """They are told of the end of the host only where the run has none."""
+
+    async def main() -> str | None:
+        host = LocalHost(host_agents(), MemoryJournal())
+        async with host, asyncio.timeout(PATIENCE_S):
+            await host.start("clerk", "pay", run_id="r")
+            while not (questions := await host.pending()):  # noqa: ASYNC110 - it comes elsewhere
+                await asyncio.sleep(0.005)
+            waiting = asyncio.create_task(host.result("r"))
+            await host.send("r", questions[0].call.reject("no", by="Ada"))
+        return (await waiting).text
+
+    assert asyncio.run(main()) is not None

@@ -6,7 +6,6 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self
 
-from detent.adapters.hosts.stored import HostNotOpenError
 from detent.adapters.system.threads_and_loops import in_background
 from detent.ports.chat import Messages
 from detent.ports.hosting import (
@@ -20,7 +19,7 @@ from detent.ports.hosting import (
     Sent,
     Watched,
 )
-from detent.ports.listing import Cursor, StoredRun
+from detent.ports.listing import Cursor, HostNotOpenError, StoredRun
 from detent.ports.results import AgentResult
 
 

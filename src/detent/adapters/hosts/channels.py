@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -24,8 +24,8 @@ who does not read: one that would miss some is given no more of that answer."""
 class Reader:
     """What one watcher of a run is still to be given."""
 
-    def __init__(self, channel: _Channel) -> None:
-        self._channel = channel
+    def __init__(self, channel: _Channel, is_ended: Callable[[], bool]) -> None:
+        self._channel, self._is_ended = channel, is_ended
         self.news = asyncio.Event()
         self._pieces = deque[Piece](maxlen=PIECES_MAX)
         self._next: dict[EffectKey, int] = {}
@@ -34,6 +34,11 @@ class Reader:
     def length(self) -> int:
         """How many entries the run has, as far as it is written to here."""
         return self._channel.length
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more is told here, as the host was closed."""
+        return self._is_ended()
 
     def add(self, piece: Piece) -> None:
         """Take in a piece."""
@@ -85,6 +90,7 @@ class Channels:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._channels: dict[str, _Channel] = {}
+        self._is_ended = False
 
     @contextmanager
     def open(self, run_id: str) -> Generator[_Channel]:
@@ -102,7 +108,7 @@ class Channels:
     def reader(self, run_id: str) -> Generator[Reader]:
         """Somebody who watches a run. The answers under way come from their first piece on."""
         with self.open(run_id) as channel:
-            reader = Reader(channel)
+            reader = Reader(channel, lambda: self._is_ended)
             kept = [piece for answer in channel.answers.values() for piece in answer.pieces]
             for piece in sorted(kept, key=lambda piece: piece.length):
                 reader.add(piece)
@@ -131,6 +137,12 @@ class Channels:
         answer, channel = answered(event), self._channels.get(run_id)
         if answer is not None and channel is not None:
             channel.answers.pop(answer, None)
+
+    def end(self) -> None:
+        """Tell nothing more, and wake all who wait for it; in the event loop."""
+        self._is_ended = True
+        for channel in self._channels.values():
+            self._wake(channel)
 
     def _wake(self, channel: _Channel) -> None:
         for reader in channel.readers:

@@ -89,12 +89,7 @@ class LocalHost(StoredHost):
             await self._driving.drop_ended([run.run_id])
         return came
 
-    async def close(self) -> None:
-        """End at the next place where nothing is lost, and give the runs back to whoever is next.
-
-        What is at work is heard out for `drain_s`. Afterwards runs can still be read.
-        """
-        self._is_open = False
+    async def _close(self) -> None:
         if self._looking is not None:
             await self._anew.close()
             await self._driving.halt(self._drain_s)

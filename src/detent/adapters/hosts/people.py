@@ -13,6 +13,7 @@ from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.continuation import people
 from detent.adapters.agent.decisions import RunDecisions
 from detent.adapters.drivers.steps import Steps, Wait, at_once, in_event_loop
+from detent.core.chat.messages import ChatMessage, says_nothing
 from detent.core.control.decisions import (
     ToolExecutionDecision,
     apply_decisions,
@@ -36,6 +37,17 @@ from detent.ports.journal import RunNotFoundError
 
 Spoken: TypeAlias = ToolExecutionDecision | CancelRequested | Revoke | TryAgain | MessageReceived
 """What is said to a run itself."""
+
+
+def spoken(said: Spoken | ChatMessage) -> Spoken | HostRefusal:
+    """What is said to a run itself, a message as it is heard there."""
+    try:
+        heard = MessageReceived(said) if isinstance(said, ChatMessage) else said
+    except ValueError as error:
+        return HostRefusal("invalid", str(error))
+    if isinstance(heard, MessageReceived) and says_nothing(heard.message):
+        return HostRefusal("invalid", "the message is an empty text; say something")
+    return heard
 
 
 class _RefusedError(Exception):

@@ -32,6 +32,7 @@ from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
 from detent.ports.listing import (
     ENDED,
+    HostNotOpenError,
     RunQuery,
     StoredRun,
     UnknownAgentError,
@@ -300,7 +301,16 @@ class Looks:
         self._pause_s = PAUSE_S
 
     async def next(self) -> None:
-        """Wait for news, or until it is time."""
+        """Wait for news, or until it is time.
+
+        Raises:
+            HostNotOpenError: the host was closed, and there was a look since.
+        """
+        if self._reader.is_ended:
+            raise HostNotOpenError(
+                "the host was closed, and the run has not ended; it goes on where a host of its "
+                "agent is open: wait there"
+            )
         try:
             async with asyncio.timeout(self._pause_s):
                 await self._reader.news.wait()
@@ -308,5 +318,5 @@ class Looks:
             self.is_time = True
             self._pause_s = min(2 * self._pause_s, PAUSE_MAX_S)
         else:
-            self.is_time = False
+            self.is_time = self._reader.is_ended
             self._reader.news.clear()

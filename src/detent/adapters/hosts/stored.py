@@ -20,7 +20,7 @@ from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.looks import Looks, QuestionLooks
 from detent.adapters.hosts.noticed import NoticedJournal
-from detent.adapters.hosts.people import People, Spoken
+from detent.adapters.hosts.people import People, Spoken, spoken
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.hosts.registry import NAMELESS, alias_in, hosted_agents, with_nameless
 from detent.adapters.hosts.releases.asking import AskingAnew
@@ -36,8 +36,6 @@ from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.telemetry.flushing import flush
 from detent.adapters.telemetry.gauges import measured
-from detent.core.chat.messages import ChatMessage, says_nothing
-from detent.core.errors import DetentError
 from detent.core.run.events import MessageReceived
 from detent.ports.chance import Chance
 from detent.ports.chat import Messages
@@ -54,7 +52,14 @@ from detent.ports.hosting import (
     Watched,
 )
 from detent.ports.journal import Journal, JournalConflictError, JournalUnavailableError
-from detent.ports.listing import ENDED, Cursor, RunQuery, StoredRun, WaitingQuestions
+from detent.ports.listing import (
+    ENDED,
+    Cursor,
+    HostNotOpenError,
+    RunQuery,
+    StoredRun,
+    WaitingQuestions,
+)
 from detent.ports.names import new_name_fault
 from detent.ports.pending import OutdatedQuestionError
 from detent.ports.results import AgentResult
@@ -107,10 +112,6 @@ def _nothing() -> None:
     """Ends what nobody has begun."""
 
 
-class HostNotOpenError(DetentError, RuntimeError):
-    """A host is asked for something, and nobody has opened it."""
-
-
 class StoredHost(ABC):
     """A host whose runs are in a journal: it begins, reads and tells them.
 
@@ -141,7 +142,7 @@ class StoredHost(ABC):
         self._keeper, self._journal, self._agents = keeper, journal, with_nameless(agents)
         self._alias, self._claim_s = alias_in(agents), claim_s
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
-        self._is_open = False
+        self._is_open = self._is_begun = False
         self._end_measuring: Callable[[], object] = _nothing
         self._history = ""  # of which engine the runs are driven by, where by any
         self.is_held = False
@@ -190,7 +191,7 @@ class StoredHost(ABC):
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
         self._questions = QuestionLooks(self._reading.questions, self._clock)
-        self._is_open = True
+        self._is_open = self._is_begun = True
         self._end_measuring()
         self._end_measuring = measured(self._telemetries(), self._figures)
 
@@ -198,12 +199,23 @@ class StoredHost(ABC):
     async def _open(self, finder: Finder) -> Drives:
         """Begin to see that runs go on."""
 
-    @abstractmethod
     async def close(self) -> None:
         """End at the next place where nothing is lost, and give the runs back to whoever is next.
 
-        Afterwards runs can still be read.
+        What is at work is heard out for `drain_s`. Afterwards runs can still be read; whoever waits
+        for one that has not ended is raised a `HostNotOpenError`.
         """
+        self._is_open = False
+        if self._is_begun:
+            try:
+                await self._close()
+                self._is_begun = False
+            finally:
+                self._channels.end()
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """The same, where it was opened."""
 
     def _read_again(self, run_id: str) -> None:
         self._reading.read_again(run_id)
@@ -295,7 +307,7 @@ class StoredHost(ABC):
             return unknown_run(run_id)
         if run.agent not in self._legs:
             return other_agent(run, self._legs)
-        heard = _spoken(said)
+        heard = spoken(said)
         if isinstance(heard, HostRefusal):
             return heard
         came: Accepted | HostRefusal = NOT_HEARD
@@ -371,17 +383,6 @@ class StoredHost(ABC):
     async def agents(self) -> Sequence[HostedAgent]:
         """As `Host.agents` says."""
         return await asked(partial(hosted_agents, self._agents))
-
-
-def _spoken(said: Spoken | ChatMessage) -> Spoken | HostRefusal:
-    """What is said to a run itself, a message as it is heard there."""
-    try:
-        heard = MessageReceived(said) if isinstance(said, ChatMessage) else said
-    except ValueError as error:
-        return HostRefusal("invalid", str(error))
-    if isinstance(heard, MessageReceived) and says_nothing(heard.message):
-        return HostRefusal("invalid", "the message is an empty text; say something")
-    return heard
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from detent.adapters.web.finding import host_of
 from detent.adapters.web.inbox import RUNS, marked
 from detent.ports.hosting import Host, Piece, Watched
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.listing import HostNotOpenError
 
 LOOK_S = 1.0
 """How far apart the looks at all questions are, as long as somebody has the inbox open."""
@@ -64,6 +65,8 @@ async def _run_events(host: Host, run_id: str, after: int | None) -> AsyncGenera
         yield event("ended", run_id)
     except (RunNotFoundError, ValueError):
         yield event("gone", run_id)
+    except HostNotOpenError:  # another process tells how it goes on: who watches asks again
+        return
 
 
 def _event_text(seen: Watched | None) -> str:

@@ -9,7 +9,7 @@ def test_my_host(tmp_path):
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 
 from detent.core.chat.messages import ChatMessage
@@ -24,6 +24,7 @@ from detent.ports.hosting import (
 )
 from detent.ports.journal import Entry, RunNotFoundError
 from detent.ports.laws.hosting_agents import AGENT_LAWS, hooks_are_called, no_agent_has_hooks
+from detent.ports.laws.hosting_ends import END_LAWS
 from detent.ports.laws.hosting_names import a_name_is_any_text_up_to_its_length
 from detent.ports.laws.hosting_waits import (
     NOWHERE,
@@ -56,32 +57,25 @@ def check_host(open_host: OpenHost, *, has_hooks: bool = True) -> None:
         AssertionError: it does not; the message is the law that it breaks.
     """
     for law in (*LAWS, *AGENT_LAWS, hooks_are_called if has_hooks else no_agent_has_hooks):
-        asyncio.run(_checked(open_host, law))
-    asyncio.run(_left(open_host))
+        asyncio.run(_checked(law.__doc__, _while_open(open_host, law)))
+    for end_law in END_LAWS:
+        asyncio.run(_checked(end_law.__doc__, end_law(open_host)))
 
 
-async def _checked(open_host: OpenHost, law: Law) -> None:
+async def _while_open(open_host: OpenHost, law: Law) -> None:
+    async with open_host() as host:
+        await law(host)
+
+
+async def _checked(words: str | None, check: Awaitable[None]) -> None:
     try:
-        async with asyncio.timeout(PATIENCE_S), open_host() as host:
-            await law(host)
+        async with asyncio.timeout(PATIENCE_S):
+            await check
     except AssertionError:
         raise
     except Exception as error:
-        sentence = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
+        sentence = f"{(words or '').strip()} ({type(error).__name__}: {error})"
         raise AssertionError(f"the host breaks a law: {sentence}") from error
-
-
-async def _left(open_host: OpenHost) -> None:
-    """A host that ends begins nothing more; what it had accepted, a later one goes on with."""
-    async with asyncio.timeout(PATIENCE_S), open_host() as host:
-        accepted(await host.start("reader", "stay", run_id="left"))
-    refused = await host.start("echo", "hi", run_id="late")
-    must(why_of(refused) == "shutting_down", "a host that has ended begins nothing")
-    again = await host.start("reader", "stay", run_id="left")
-    must(why_of(again) == "accepted", "what is there is there, whoever asks")
-    async with asyncio.timeout(PATIENCE_S), open_host() as later:
-        must((await later.result("left")).text == "stay", "what was accepted is done")
-        must(await is_missing(later, "late"), "what is refused begins no run")
 
 
 async def a_run_is_begun_once(host: Host) -> None:

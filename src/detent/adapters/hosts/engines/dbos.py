@@ -165,12 +165,9 @@ class DBOSHost(EngineHost):
         if self._client is not None:
             await asked(self._client.check_connection)
 
-    async def close(self) -> None:
-        """End at the next place where nothing is lost; see `EngineHost.close`.
-
-        Where the database of DBOS is gone, it is not waited for longer than what is at work.
-        """
-        closing = asyncio.create_task(super().close())
+    async def _close(self) -> None:
+        """Where the database of DBOS is gone, it is not waited for longer than what is at work."""
+        closing = asyncio.create_task(super()._close())
         await asyncio.wait([closing], timeout=self._drain_s + END_S)
         while not (closing.done() or waits_for_database()):
             await asyncio.wait([closing], timeout=1)

@@ -180,20 +180,16 @@ class EngineHost(StoredHost):
     async def _disconnect(self) -> None:
         """Take no more runs, and leave the engine."""
 
-    async def close(self) -> None:
-        """End at the next place where nothing is lost, and give the runs back to whoever is next.
-
-        What is at work is heard out for `drain_s`. Afterwards runs can still be read.
-        """
-        if not self._is_open:
+    async def _close(self) -> None:
+        if self._looking is None:
             return
-        self._is_open, self._was_at_work = False, self._way.running > 0
+        looking, self._looking = self._looking, None
+        self._was_at_work = self._way.running > 0
         if self._reach is not None:
             await self._reach.end(self._reaching)
         await self._anew.close()
         await self._way.halt(self._drain_s)
-        if self._looking is not None:
-            await self._looking
+        await looking
         await (self._disconnect() if self._mode == "legs" else self._effects.disconnect())
         await self._flush()
 

@@ -155,9 +155,8 @@ class TemporalHost(EngineHost):
         await self._client.workflow_service.get_system_info(GetSystemInfoRequest())
         return fault_of(self._serving)
 
-    async def close(self) -> None:
-        """End at the next place where nothing is lost; see `EngineHost.close`."""
-        await super().close()
+    async def _close(self) -> None:
+        await super()._close()
         await asyncio.sleep(LET_GO_S)
 
     async def _disconnect(self) -> None:

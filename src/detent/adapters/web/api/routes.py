@@ -53,6 +53,7 @@ from detent.core.values.frozen import thaw
 from detent.ports.approvers import Wanted
 from detent.ports.hosting import Accepted, Host, HostedRun, HostRefusal, Revoke
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.listing import HostNotOpenError
 from detent.ports.pending import PendingCall, left_over
 from detent.ports.results import AgentResult
 
@@ -220,6 +221,8 @@ async def _events(
         yield event("ended", run_id)
     except RunNotFoundError:
         yield event("gone", run_id)
+    except HostNotOpenError:  # another process tells how it goes on: who watches asks again
+        return
 
 
 async def begin(request: Request) -> Response:
