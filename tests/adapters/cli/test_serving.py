@@ -545,3 +545,22 @@ def test_options_of_an_engine_may_be_in_a_variable(
     words = (f"{folder.name}:agents", "--journal", "runs.db")
     assert "mode=steps: temporal takes" in refused(*words, "--engine", "temporal")
     assert "and so is DETENT_ENGINE_OPTIONS" in refused(*words)
+
+
+def test_an_option_that_is_typed_leaves_those_of_the_variable(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one option more would put a worker in another mode, or at another queue."""
+    monkeypatch.setenv("DETENT_ENGINE_OPTIONS", "client=temporal:7233 mode=steps")
+    words = (f"{folder.name}:agents", "--journal", "runs.db", "--engine", "temporal")
+    assert "mode=steps: temporal takes" in refused(*words, "--engine-option", "client=other:1")
+
+
+def test_of_two_options_of_an_engine_the_later_one_counts(folder: Path) -> None:
+    """It is the one that was typed."""
+    agents = {"one": Agent(chat_generator=ScriptedChatGenerator("x"))}
+    texts = ("mode=legs", "client=a:1", "mode=effects")
+    host = host_of("temporal", texts, agents, SQLiteJournal("runs.db"), running=1, drain_s=1)
+
+    assert isinstance(host, TemporalHost)
+    assert host._mode == "effects"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import click
+from click.core import ParameterSource
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.engines.dbos import DBOSHost
@@ -23,6 +24,19 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
     "restate": ("ingress", "admin", "listen", "address", "name"),
 }
 """What each engine can be told."""
+
+
+def with_environment(
+    context: click.Context, option: click.Parameter, typed: tuple[str, ...]
+) -> tuple[str, ...]:
+    """What a variable says, and behind it what was typed, which counts where both say a name.
+
+    RULE: what is typed replaces no more than that. click leaves the whole variable out then: a
+    worker would be in another mode, or at another queue, than all others, and nobody would know.
+    """
+    if context.get_parameter_source(option.name or "") is not ParameterSource.COMMANDLINE:
+        return typed
+    return (*(option.value_from_envvar(context) or ()), *typed)
 
 
 def host_of(

@@ -19,7 +19,7 @@ from click.core import ParameterSource
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.endings import INTERRUPTED, CodedCommand
-from detent.adapters.cli.hosting import ENGINES, host_of
+from detent.adapters.cli.hosting import ENGINES, host_of, with_environment
 from detent.adapters.cli.pages import WEB, PageOptions, Pages, page_options
 from detent.adapters.cli.runs.apps import agents_by_name, app_argument, file_names
 from detent.adapters.cli.runs.stores import FORMS, store_at
@@ -77,10 +77,11 @@ journal_option = click.option(
     "engine_options",
     multiple=True,
     envvar="DETENT_ENGINE_OPTIONS",
+    callback=with_environment,
     metavar="NAME=VALUE",
     help="Where the engine is: url=… of dbos, client=HOST:PORT of temporal, ingress=…, admin=…, "
     "listen=… and name=… of restate. Of dbos and temporal also mode=effects, in place of legs. "
-    "[default: DETENT_ENGINE_OPTIONS, with a space between two]",
+    "DETENT_ENGINE_OPTIONS has more of them, with a space between two; what is typed wins.",
 )
 @page_options
 def serve(
