@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from weakref import finalize
 
 import pytest
 from attrs import evolve
@@ -413,3 +414,39 @@ def test_many_arguments_are_made_in_another_thread_than_the_loops(size: int) -> 
     event = asyncio.run(performer().perform_async(effect))
     assert event == ToolReturned(effect.ref, 1, ToolResult(f"1 {size}"))
     assert (threading.get_ident() in MADE_IN) is (size == 1)
+
+
+@pytest.mark.parametrize("count", [1, MANY])
+def test_text_is_made_of_a_long_result_in_another_thread_than_the_loops(count: int) -> None:
+    """Of a short one it is made in the loop, as a thread takes longer."""
+    made_in = set[int]()
+
+    def told(rows: list[Any]) -> str:
+        made_in.add(threading.get_ident())
+        return f"{len(rows)} rows"
+
+    async def note(n: int, tags: object) -> list[dict[str, int]]:
+        return [{"id": n}] * count
+
+    effect = running(note, outputs_to_string={"handler": told})
+    event = asyncio.run(performer().perform_async(effect))
+    assert event == ToolReturned(effect.ref, 1, ToolResult(f"{count} rows"))
+    assert (threading.get_ident() in made_in) is (count == 1)
+
+
+def test_a_result_is_let_go_of_where_text_was_made_of_it() -> None:
+    """To let go of a million rows takes long as well."""
+    gone_in = list[int]()
+
+    async def note(n: int, tags: object) -> object:
+        rows = Tag("many")
+        finalize(rows, lambda: gone_in.append(threading.get_ident()))
+        return rows
+
+    async def main() -> tuple[object, list[int]]:
+        return await performer().perform_async(running(note)), list(gone_in)
+
+    event, gone = asyncio.run(main())
+    assert isinstance(event, ToolReturned)
+    assert len(gone) == 1
+    assert threading.get_ident() not in gone

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pickle
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,8 @@ from detent import (
 from detent.adapters.control.breakpoints import break_every_step
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.loading import loaded
-from detent.journals import DirectoryJournal, Entry, Journal, JournalDamagedError
+from detent.core.storage.checkpoints import checkpoint_data
+from detent.journals import Checkpoint, DirectoryJournal, Entry, Journal, JournalDamagedError
 from detent.machine import ManualClock
 from detent.models import ChatReply
 
@@ -271,3 +275,60 @@ def test_what_cannot_be_stored_is_refused_at_once() -> None:
 
     with pytest.raises(UnstorableError, match="object"):
         agent.run("go")
+
+
+class Watched(SQLiteJournal):
+    """Knows how long what is submitted in an event loop was, and what was appended apart."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.submitted, self.appended = list[int](), list[int]()
+
+    def submit(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> Future[None]:
+        """Text is made of them where this is called."""
+        self.submitted += [len(entry.text) for entry in entries]
+        return super().submit(run_id, entries, checkpoint)
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """The same."""
+        assert threading.current_thread() is not threading.main_thread()
+        self.appended += [len(entry.text) for entry in entries]
+        super().append(run_id, entries, checkpoint)
+
+
+def test_what_is_long_is_made_text_of_apart_from_the_loop(tmp_path: Path) -> None:
+    """Whatever brings it: a tool, or a conversation that goes on; what is short is submitted."""
+    size = 1000 * KILOBYTE
+    journal = Watched(tmp_path / "runs.db")
+
+    async def main() -> None:
+        result = await agent_of(journal, 1, size).run_async("go", run_id="r")
+        behind = [*result.messages, ChatMessage.from_user("and more")]
+        assert (await agent_of(journal, 2).run_async(behind)).text == "done"
+
+    asyncio.run(main())
+    assert journal.submitted
+    assert max(journal.submitted) < size
+    assert [length > size for length in journal.appended] == [True, True]
+
+
+def test_a_whole_run_is_made_json_of_apart_from_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows before how large it is."""
+    made_in = set[threading.Thread]()
+
+    def watched(*at: Any) -> Any:
+        made_in.add(threading.current_thread())
+        return checkpoint_data(*at)
+
+    monkeypatch.setattr("detent.adapters.drivers.recording.checkpoint_data", watched)
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    asyncio.run(agent_of(journal, recording.ENTRIES).run_async("go", run_id="r"))
+    assert [*journal.checkpoints("r")]
+    assert threading.main_thread() not in made_in
+    assert made_in

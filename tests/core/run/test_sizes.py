@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +19,7 @@ from detent.core.run.sizes import (
     are_large,
     are_long,
     hide_much,
+    hides_much,
     is_large,
     takes_long,
 )
@@ -25,6 +27,7 @@ from detent.core.state.keys import Write
 from detent.core.state.state import State, with_secret_keys
 from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import Tool
+from detent.core.values.frozen import freeze
 from detent.models import ChatReply, ModelFailure
 
 FEW, SOME, INNER = MANY // 5, MANY // 2 + 1, MANY // EACH // 4
@@ -67,6 +70,37 @@ def test_a_text_is_large_by_its_length(length: int, expected: object) -> None:
     assert is_large(ModelReplied(1, 1, ChatReply(message))) is expected
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (5, False),
+        ("paid", False),
+        ("x" * 64 * MANY, True),
+        (b"x" * 64 * MANY, True),
+        ([{"id": 1}] * INNER, False),
+        ([{"id": 1}] * MANY, True),
+        ({"rows": ({"id": 1},) * MANY}, True),
+        (freeze({"rows": [1] * MANY}), True),
+        (object(), True),  # how much it holds only shows as it is read
+        ([Decimal(1), None, object()], True),
+    ],
+)
+def test_a_result_takes_long_by_its_parts_and_texts(value: object, *, expected: bool) -> None:
+    """And so does a state that it is written to."""
+    assert takes_long(value) is expected
+    returned = ToolReturned(CallRef(1, 0), 1, ToolResult("told", (Write("rows", value),)))
+    assert is_large(returned) is expected
+    assert is_large(HappenedInside(CallRef(1, 0), "agent", returned)) is expected
+    assert not is_large(ToolReturned(CallRef(1, 0), 1, ToolResult("x" * 64 * MANY)))
+
+
+def test_what_holds_itself_takes_long() -> None:
+    """Nobody looks for its end."""
+    rows: list[object] = []
+    rows.append(rows)
+    assert takes_long(rows)
+
+
 def test_many_calls_are_large() -> None:
     """Whether anything stands in them or not."""
     assert not are_large([ToolCall("take")] * FEW)
@@ -99,8 +133,7 @@ def test_much_is_hidden_by_a_long_secret_or_in_a_long_result(
         made = Tool("pay", "", {"type": "object", "properties": {"pin": pin}}, print)
         assert bool(made.masked) is bool(pin)
         effect = RunTool(CallRef(1, 0), 1, ToolCall("pay", {"pin": secret}), made, State({}))
-        assert takes_long(effect, value) is is_much
-        assert takes_long(effect, [*range(MANY + 1)])
+        assert hides_much(effect, value) is is_much
 
 
 def test_what_is_written_to_a_secret_key_is_looked_for() -> None:
@@ -109,8 +142,8 @@ def test_what_is_written_to_a_secret_key_is_looked_for() -> None:
     for names, expected in ((frozenset({"pin"}), True), (frozenset[str](), False)):
         state = with_secret_keys(State({"pin": {"type": str}}), names)
         effect = RunTool(CallRef(1, 0), 1, ToolCall("fetch", {}), made, state)
-        assert takes_long(effect, {"pin": "1234"}) is expected
-        assert not takes_long(effect, "1234")
+        assert hides_much(effect, {"pin": "1234"}) is expected
+        assert not hides_much(effect, "1234")
 
 
 @pytest.mark.parametrize(

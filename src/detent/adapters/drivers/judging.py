@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from detent.adapters.system.failures import is_stop
-from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.adapters.system.threads_and_loops import in_a_thread, in_background
 from detent.core.errors import require_failure
 from detent.core.run.approval import Allow, Ask, Deny, Verdict
 from detent.core.run.effects import Judge
@@ -38,6 +38,12 @@ def judge(effect: Judge) -> Judged | Coroutine[Any, Any, Judged]:
         require_failure(error)
         return _failed(effect, error)
     return _awaited(effect, verdict) if isawaitable(verdict) else _judged(effect, verdict)
+
+
+def judge_at_once(effect: Judge) -> Judged:
+    """As `judge`, waiting for what a coroutine says."""
+    said = judge(effect)
+    return said if isinstance(said, Judged) else in_background(said).result()
 
 
 async def judge_async(effect: Judge) -> Judged:

@@ -21,7 +21,7 @@ from detent.adapters.drivers.callbacks import (
     PieceListener,
     both_told,
 )
-from detent.adapters.drivers.judging import judge, judge_async
+from detent.adapters.drivers.judging import judge_async, judge_at_once
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
@@ -56,7 +56,7 @@ from detent.core.run.events import (
     ToolRaised,
     ToolReturned,
 )
-from detent.core.run.sizes import are_large, takes_long
+from detent.core.run.sizes import are_large, hides_much, takes_long
 from detent.core.tools.idempotency import NO_KEY, NeverRan
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.masking import with_secrets_marked
@@ -127,7 +127,7 @@ class EffectPerformer:
             case WaitUntil():
                 return self._wait(effect)
             case Judge():
-                return self._timed(effect, _judged(judge(effect)))
+                return self._timed(effect, judge_at_once(effect))
             case AskHuman():
                 ui = self.uis.get(effect.tool.name, self.uis.get("*"))
                 return None if ui is None else asked(ui, effect, self.clock, self.approvers)
@@ -308,12 +308,14 @@ class EffectPerformer:
             arguments = await in_a_thread(make) if are_large([effect.call]) else make()
             with stop:
                 if hasattr(tools, "execute_async"):
-                    value = await by_itself(tools.execute_async(effect.tool, arguments))
+                    given = [await by_itself(tools.execute_async(effect.tool, arguments))]
                 else:
-                    value = await in_a_thread(partial(self._execute, effect.tool, arguments, stop))
+                    call = partial(self._execute, effect.tool, arguments, stop)
+                    given = [await in_a_thread(call)]
+            is_long = takes_long(given) or hides_much(effect, given[0])
+            conclude = partial(invocation.conclude, given)
             # RULE: whoever is cancelled now hears of the result all the same: else it would be lost
-            conclude = partial(invocation.result, value)
-            result = await to_its_end(conclude) if takes_long(effect, value) else conclude()
+            result = await to_its_end(conclude) if is_long else conclude()
             return ToolReturned(effect.ref, effect.attempt, result)
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
@@ -351,10 +353,6 @@ def _invocation(effect: RunTool | Reconcile, lease: Lease | None = None) -> Invo
     epoch = 0 if lease is None else lease.claim.epoch
     key = effect.idempotency_key if effect.tool.signature.keys else NO_KEY
     return Invocation(effect.tool, effect.call, effect.state, key, epoch)
-
-
-def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
-    return said if isinstance(said, Judged) else in_background(said).result()
 
 
 def _reconciled(effect: Reconcile, clock: Clock) -> Event:

@@ -166,11 +166,16 @@ class Recorder:
         words = happened_data(self._spec, happened) if words is None else words
         if not self.is_full(run, len(words)):
             return self.write(run, words, may_wait=may_wait)
-        data, again = checkpoint_data(self._spec, run, self._known)
+        return self._recording_whole(run, words, may_wait=may_wait)
+
+    def _recording_whole(self, run: Run[Any], words: Words, *, may_wait: bool) -> Steps[None]:
+        """Write down events, and the whole run after, of which nobody knows how large it is."""
+        make, is_long = partial(checkpoint_data, self._spec, run, self._known), self.waits
+        data, again = yield from answer(None, make, is_long=is_long and self._is_in_loop)
         position = self._length + len(words)
         whole = Checkpoint(position, MappingProxyType(data))
         known = Known(position, lists_in(run.state), again)
-        return self.write(run, words, whole, known, may_wait=may_wait)
+        yield from self.write(run, words, whole, known, may_wait=may_wait)
 
     def _recording_apart(self, happened: Sequence[tuple[Event, Run[Any]]]) -> Steps[None]:
         """As `recording`; what takes long to be put into words holds no event loop."""
@@ -362,7 +367,9 @@ class Recorder:
         return None
 
     def _wait(self, append: Append) -> Wait:
-        submit = self._submit
+        submit, (_, entries, checkpoint) = self._submit, append
+        if submit is not None and are_long(one.body for one in (*entries, checkpoint) if one):
+            submit = None  # which makes text of it where it is called, and its checksum
         begin = None if submit is None else partial(submit, *append)
         return Wait(partial(self._journal.append, *append), begin)
 

@@ -104,6 +104,13 @@ class Invocation:
             result = evolve(result, writes=(*writes, *result.writes))
         return self.displayed(result) if self.tool.masked or result.writes else result
 
+    def conclude(self, values: list[object]) -> ToolResult:
+        """The same of the only one of `values`, which is taken out of them.
+
+        Whoever reads it is then the last that holds it: to let go of very many rows takes long.
+        """
+        return self.result(values.pop())
+
     def displayed(self, result: ToolResult) -> ToolResult:
         """The result, with what people see of it: nothing that is secret in the call.
 
