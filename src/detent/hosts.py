@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from detent.adapters.hosts.engines.host import EngineUnavailableError as EngineUnavailableError
     from detent.adapters.hosts.engines.restate import RestateHost as RestateHost
     from detent.adapters.hosts.engines.temporal import TemporalHost as TemporalHost
+    from detent.adapters.hosts.faults import HostHealth as HostHealth
     from detent.adapters.hosts.local import LocalHost as LocalHost
     from detent.adapters.hosts.places import HostLimits as HostLimits
     from detent.adapters.hosts.signals import serve_until_signal as serve_until_signal
-    from detent.adapters.hosts.stored import HostHealth as HostHealth
     from detent.core.storage.rules import rules_fingerprint as rules_fingerprint
     from detent.ports.hosting import Accepted as Accepted
     from detent.ports.hosting import Fork as Fork
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from detent.ports.hosting import TryAgain as TryAgain
     from detent.ports.hosting import Watched as Watched
     from detent.ports.listing import HostNotOpenError as HostNotOpenError
+    from detent.ports.listing import HostOpenError as HostOpenError
     from detent.ports.listing import UnknownAgentError as UnknownAgentError
     from detent.ports.listing import WaitingQuestions as WaitingQuestions
 else:
@@ -49,11 +50,11 @@ else:
             "adapters.hosts.local": "LocalHost",
             "adapters.hosts.places": "HostLimits",
             "adapters.hosts.signals": "serve_until_signal",
-            "adapters.hosts.stored": "HostHealth",
+            "adapters.hosts.faults": "HostHealth",
             "ports.hosting": (
                 "Accepted Fork Host HostRefusal HostedAgent HostedRun PendingQuestion Piece "
                 "Revoke RunProof Sent TryAgain Watched"
             ),
-            "ports.listing": "HostNotOpenError UnknownAgentError WaitingQuestions",
+            "ports.listing": "HostNotOpenError HostOpenError UnknownAgentError WaitingQuestions",
         },
     )

@@ -205,6 +205,10 @@ class HostNotOpenError(DetentError, RuntimeError):
     """A host is asked or waited for, and is not open: nobody has opened it, or it was closed."""
 
 
+class HostOpenError(DetentError, RuntimeError):
+    """A host is opened that is open: its end would close it for those who use it."""
+
+
 class UnknownAgentError(DetentError, LookupError):
     """The host has no agent of this name; a run in its store may be of one that it has not got."""
 

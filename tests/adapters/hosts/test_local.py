@@ -43,6 +43,7 @@ from detent.hosts import (
     BlockingHost,
     HostLimits,
     HostNotOpenError,
+    HostOpenError,
     HostRefusal,
     LocalHost,
     PendingQuestion,
@@ -762,6 +763,21 @@ def test_a_host_that_nobody_has_opened_says_so() -> None:
         BlockingHost(host).runs()
     with pytest.raises(AttributeError, match="'LocalHost' object has no attribute 'begin'"):
         host.begin  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_host_that_is_open_is_not_opened_again() -> None:
+    """Its end would close it for whoever has opened it. A host that was closed may be."""
+
+    async def main() -> None:
+        host = LocalHost(host_agents(), MemoryJournal())
+        for _ in range(2):
+            async with host, asyncio.timeout(10):
+                with pytest.raises(HostOpenError, match="leave `async with` to whoever"):
+                    await host.open()
+                assert host.is_open
+                assert isinstance(await host.start("echo", "hi"), Accepted)
+
+    asyncio.run(main())
 
 
 def test_an_app_that_is_served_opens_its_host() -> None:

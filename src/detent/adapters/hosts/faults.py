@@ -10,7 +10,7 @@ from itertools import islice
 from time import monotonic
 from typing import TypeVar
 
-from attrs import define
+from attrs import define, field, frozen
 
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.errors import StoredDataError
@@ -54,6 +54,39 @@ class _Fault:
     until: float = 0.0
     pause_s: float = 0.0
     at: float = 0.0
+
+
+@frozen
+class HostHealth:
+    """How a host is.
+
+    Attributes:
+        is_ready: whether it begins runs, and its store could be looked at lately. It turns when
+            five looks have failed, one after the other, or none has come to an end for half a
+            minute, and back with the next one that succeeds.
+            A look fails as well while the store takes nothing: once a write of this process has
+            failed, each look writes first what changes no run, until that succeeds.
+        running: how many runs go on here.
+        waiting: how many wait here for a place.
+        faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
+            is of one that this release of its agent cannot follow, whether it goes on or waits; by
+            effects, of one that waits for a worker of the release that it began with;
+            ``OutdatedQuestionError`` of one that waits, and that another release which is up keeps
+            from being asked anew by this one.
+            And by the name of its engine ("DBOS", "Temporal", "Restate") an
+            ``EngineUnavailableError``, while that does not answer: no run goes on then. Of Restate
+            it may be a sentence: why it does answer, and runs do not go on here.
+        why_not_ready: in a sentence; "" where it is.
+        more_faults: of runs that wait and cannot be followed here, `faults` has the first 1,000: by
+            the name of the error, how many there are besides, 9,000 at most.
+    """
+
+    is_ready: bool
+    running: int
+    waiting: int
+    faults: Mapping[str, str]
+    why_not_ready: str = ""
+    more_faults: Mapping[str, int] = field(factory=dict)
 
 
 class Faults:

@@ -11,10 +11,11 @@ from typing import Any
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.hosts.driving import Driving, KeyOf
+from detent.adapters.hosts.faults import HostHealth
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.places import HostLimits, Places
-from detent.adapters.hosts.stored import HostHealth, StoredHost
+from detent.adapters.hosts.stored import StoredHost
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock
 from detent.ports.hosting import Accepted, HostRefusal

@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.drivers.leases import keeper_of
 from detent.adapters.hosts.channels import Channels
-from detent.adapters.hosts.faults import Faults
+from detent.adapters.hosts.faults import Faults, HostHealth
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.legs import Legs
 from detent.adapters.hosts.looks import Looks, QuestionLooks
@@ -56,6 +56,7 @@ from detent.ports.listing import (
     ENDED,
     Cursor,
     HostNotOpenError,
+    HostOpenError,
     RunQuery,
     StoredRun,
     WaitingQuestions,
@@ -73,39 +74,6 @@ OPENED = frozenset(
     | {"_questions"}
 )
 """What a host has once it is open."""
-
-
-@frozen
-class HostHealth:
-    """How a host is.
-
-    Attributes:
-        is_ready: whether it begins runs, and its store could be looked at lately. It turns when
-            five looks have failed, one after the other, or none has come to an end for half a
-            minute, and back with the next one that succeeds.
-            A look fails as well while the store takes nothing: once a write of this process has
-            failed, each look writes first what changes no run, until that succeeds.
-        running: how many runs go on here.
-        waiting: how many wait here for a place.
-        faults: by run, what keeps it from going on: the name of an error. ``AgentChangedError``
-            is of one that this release of its agent cannot follow, whether it goes on or waits; by
-            effects, of one that waits for a worker of the release that it began with;
-            ``OutdatedQuestionError`` of one that waits, and that another release which is up keeps
-            from being asked anew by this one.
-            And by the name of its engine ("DBOS", "Temporal", "Restate") an
-            ``EngineUnavailableError``, while that does not answer: no run goes on then. Of Restate
-            it may be a sentence: why it does answer, and runs do not go on here.
-        why_not_ready: in a sentence; "" where it is.
-        more_faults: of runs that wait and cannot be followed here, `faults` has the first 1,000: by
-            the name of the error, how many there are besides, 9,000 at most.
-    """
-
-    is_ready: bool
-    running: int
-    waiting: int
-    faults: Mapping[str, str]
-    why_not_ready: str = ""
-    more_faults: Mapping[str, int] = field(factory=dict)
 
 
 def _nothing() -> None:
@@ -171,7 +139,24 @@ class StoredHost(ABC):
         await self.close()
 
     async def open(self) -> None:
-        """Begin to drive runs, in the running event loop."""
+        """Begin to drive runs, in the running event loop.
+
+        Raises:
+            HostOpenError: it is open: whoever has opened it closes it, for all who use it.
+        """
+        if self._is_begun:
+            raise HostOpenError(
+                f"the {type(self).__name__} is open, or not closed to the end: use it as it "
+                "is, and leave `async with` to whoever has opened it, or make another host"
+            )
+        self._is_begun = True
+        try:
+            await self._begin()
+        except BaseException:
+            self._is_begun = False
+            raise
+
+    async def _begin(self) -> None:
         self._channels = Channels()
         writes = self._keeper.writes
         journal = NoticedJournal(self._journal, self._channels.written, writes.note)
@@ -191,7 +176,7 @@ class StoredHost(ABC):
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
         self._questions = QuestionLooks(self._reading.questions, self._clock)
-        self._is_open = self._is_begun = True
+        self._is_open = True
         self._end_measuring()
         self._end_measuring = measured(self._telemetries(), self._figures)
 

@@ -15,12 +15,12 @@ from detent.adapters.hosts.effects.outside import Outside
 from detent.adapters.hosts.effects.parts import EffectParts
 from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.engines.reach import Reach
-from detent.adapters.hosts.faults import Faults
+from detent.adapters.hosts.faults import Faults, HostHealth
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.people import People, Spoken
 from detent.adapters.hosts.reading import asked
-from detent.adapters.hosts.stored import HostHealth, StoredHost
+from detent.adapters.hosts.stored import StoredHost
 from detent.core.errors import DetentError
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock

@@ -23,8 +23,7 @@ from detent.adapters.hosts.engines.host import (
     Leg,
 )
 from detent.adapters.hosts.engines.restate_registration import Registration
-from detent.adapters.hosts.faults import Strangers
-from detent.adapters.hosts.stored import HostHealth
+from detent.adapters.hosts.faults import HostHealth, Strangers
 from detent.adapters.system.installation import install_command
 from detent.ports.journal import Journal
 

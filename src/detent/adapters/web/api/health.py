@@ -9,7 +9,7 @@ from attrs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 
-from detent.adapters.hosts.stored import HostHealth
+from detent.adapters.hosts.faults import HostHealth
 from detent.adapters.web.api.requests import Answer, person_of, said_in_json
 from detent.adapters.web.finding import host_of
 from detent.adapters.web.people import SignIn
