@@ -136,8 +136,8 @@ class LaterLoop(asyncio.SelectorEventLoop):
 class Site:
     """A server of uvicorn in the running event loop, whose answers come when they are let."""
 
-    def __init__(self, most: int, body: bytes = b"") -> None:
-        self._body = body
+    def __init__(self, most: int, body: bytes = b"", parts: int = 1) -> None:
+        self._body, self._parts = body, parts
         self.answer, self.asked = asyncio.Event(), asyncio.Event()
         self._socket, self._lines = socket.create_server(("127.0.0.1", 0)), list[Line]()
         self._config = uvicorn.Config(
@@ -157,7 +157,12 @@ class Site:
         size = [(b"content-length", b"%d" % len(self._body))] if self._body else []
         status = 200 if self._body else 204
         await send({"type": "http.response.start", "status": status, "headers": size})
-        await send({"type": "http.response.body", "body": self._body})
+        size_of_part = max(1, len(self._body) // self._parts)
+        for start in range(0, size_of_part * (self._parts - 1), size_of_part):
+            part = self._body[start : start + size_of_part]
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        rest = self._body[size_of_part * (self._parts - 1) :]
+        await send({"type": "http.response.body", "body": rest})
 
     async def __aenter__(self) -> Self:
         kind: Any = self._config.http_protocol_class
@@ -177,6 +182,11 @@ class Site:
         """A connection to it."""
         self._lines.append(Line(*await asyncio.open_connection(*self._socket.getsockname())))
         return self._lines[-1]
+
+    async def holds(self, count: int) -> None:
+        """So many connections are held."""
+        while len(self._state.connections) != count:  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0)
 
     async def waits_for(self, count: int) -> None:
         """So many connections wait for the head of a request."""
@@ -294,6 +304,34 @@ def test_whose_answer_is_still_to_be_sent_stays() -> None:
             late = await site.connect()
             assert await late.rest() == b""
             assert len(await slow.reader.readexactly(LONG)) == LONG
+
+    played(main())
+
+
+@pytest.mark.parametrize("is_whole", [False, True], ids=["which goes on", "which is whole"])
+def test_who_takes_nothing_of_an_answer_is_closed(*, is_whole: bool) -> None:
+    """It would be kept for as long as they like; who reads it, however slowly, has all of it."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, LaterLoop)
+        async with Site(10, b"a" * LONG, parts=1 if is_whole else 2) as site, asyncio.timeout(3600):
+            site.answer.set()
+            slow, still = await site.connect(), await site.connect()
+            for line in (slow, still):
+                line.ask()
+                assert await line.answer() == b"HTTP/1.1 200 OK"
+            read = 0
+            for _ in range(3):
+                read += len(await slow.reader.readexactly(LONG // 4))
+                loop.ahead_s += connections.STILL_S
+                await site.holds(1)
+            read += len(await slow.reader.readexactly(LONG - read))
+            assert read == LONG
+            assert len(await still.rest()) < LONG
+            again = await site.connect()
+            again.ask()
+            assert await again.answer() == b"HTTP/1.1 200 OK"
 
     played(main())
 

@@ -1,4 +1,4 @@
-"""Connections: how many a server holds, and for how long one that asks for nothing.
+"""Connections: how many a server holds, and for how long one that asks for nothing, or reads none.
 
 RULE: whoever opens connections takes descriptors from the stores, models and tools of this process.
 One whose descriptors are all taken drives no run any more, and asyncio, which cannot accept then,
@@ -18,6 +18,8 @@ MOST = 4096
 """So many connections are held at most: each is some memory, and answered by one process."""
 HEAD_S = 5.0
 """How long the head of a request may take to come, from the connection's first moment on."""
+STILL_S = 30.0
+"""So long a client may take nothing of an answer that is there for it."""
 BURST = 64
 """So many that have come are accepted in one go: they are counted only afterwards."""
 QUEUE = 2048
@@ -70,6 +72,7 @@ class BoundedConnection(asyncio.Protocol):
     held: dict[BoundedConnection, None]
     _line: asyncio.Transport
     _end: asyncio.TimerHandle | None = None
+    _look: asyncio.TimerHandle | None = None
 
     @property
     def is_quiet(self) -> bool:
@@ -101,12 +104,56 @@ class BoundedConnection(asyncio.Protocol):
         """Hold it no more."""
         self.held.pop(self, None)
         self._wait_no_more()
+        self._look_no_more()
         super().connection_lost(exc)
 
+    def pause_writing(self) -> None:
+        """Look from now on whether the client reads."""
+        super().pause_writing()
+        self._look_later()
+
+    def resume_writing(self) -> None:
+        """It has read. What is left of a whole answer is looked after as before."""
+        self._look_no_more()
+        super().resume_writing()
+        self._look_after_whole_answer()
+
+    def on_response_complete(self) -> None:
+        """Look whether the client reads what is left of an answer that is whole."""
+        cast(Any, super()).on_response_complete()
+        self._look_after_whole_answer()
+
     def close(self) -> None:
-        """Close it, without a word: nothing was asked."""
+        """Close it, without a word: nothing was asked, or nobody reads what was said."""
         self.held.pop(self, None)
         self._line.abort()
+
+    def _look_after_whole_answer(self) -> None:
+        if cast(Any, self).cycle.response_complete:
+            self._look_later()
+
+    def _look_later(self) -> None:
+        """See whether the client takes something in time of what is to be sent.
+
+        RULE: only where nothing more is written meanwhile, as writing is paused or the answer is
+        whole: then what is to be sent grows smaller, or nobody reads.
+        """
+        size = self._line.get_write_buffer_size()
+        if size and self._look is None:
+            later = asyncio.get_running_loop().call_later
+            self._look = later(STILL_S, self._look_again, size)
+
+    def _look_again(self, before: int) -> None:
+        self._look = None
+        if self._line.get_write_buffer_size() >= before:
+            self.close()
+        else:
+            self._look_later()
+
+    def _look_no_more(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
 
     def _wait(self) -> None:
         self._end = asyncio.get_running_loop().call_later(HEAD_S, self.close)
