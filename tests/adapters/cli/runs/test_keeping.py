@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import pytest
+from attrs import evolve
 
 from detent import SecretParameter, SQLiteJournal, tool
 from detent.journals import Entry
@@ -43,6 +44,26 @@ def test_watch_gives_each_entry_once(path: str) -> None:
     seen = call("watch", "order-1", "--after", "3", "--json").stdout.splitlines()
     other.join()
     assert [json.loads(line)["position"] for line in seen] == [4, 5]
+
+
+@pytest.mark.parametrize("is_begun_anew", [False, True])
+def test_watch_does_not_go_on_in_another_run_of_the_same_id(
+    is_begun_anew: bool,  # noqa: FBT001 - the case
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was deleted while it was watched, and perhaps begun anew."""
+
+    def replaced(store: SQLiteJournal, run_id: str, *rest: object) -> bool:
+        entries = list(store.read(run_id))
+        store.delete(run_id)
+        if is_begun_anew:
+            entries.append(evolve(entries[-1], position=len(entries)))
+            store.append(run_id, [evolve(one, at=one.at + 1) for one in entries])
+        return True
+
+    monkeypatch.setattr(SQLiteJournal, "wait", replaced)
+    assert "run 'order-1' has been deleted" in call("watch", "order-1", code=5).stderr
 
 
 def test_ctrl_c_ends_with_130(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from attrs import evolve
+from click import ClickException
 
 from detent.adapters.cli.runs.remote import RemoteHost, waiting_in
 from detent.approvals import OutdatedQuestionError
@@ -110,6 +112,19 @@ def test_watch_tells_what_comes_also_after_a_cut(site: Site) -> None:
     said.join()
     assert seen == [*range(len(seen))]
     assert document("list")["runs"][0]["length"] == len(seen)
+
+
+def test_watch_does_not_go_on_in_another_run_of_the_same_id(site: Site) -> None:
+    """It was deleted while the connection was cut, and begun anew."""
+    news = RemoteHost(site.url).news("one", 0, 20)
+    assert next(news)["position"] == 0
+    journal = site.host._journal
+    entries = list(journal.read("one"))
+    journal.delete("one")
+    journal.append("one", [evolve(one, at=one.at + 1, claim=None) for one in entries])
+    site.cut()
+    with pytest.raises(ClickException, match="run 'one' has been deleted"):
+        list(news)
 
 
 def test_watch_ends_where_it_is_told_to(site: Site) -> None:

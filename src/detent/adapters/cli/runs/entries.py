@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve
@@ -30,6 +31,14 @@ class Reader:
         self._seen = max(self._seen, *(entry.position + 1 for entry in entries), 0)
         wanted = [entry for entry in entries if entry.position >= start]
         return list(map(plain_entry, self._secrets.without(wanted)))
+
+
+def is_same_entry(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two that were read at a time each are of one run.
+
+    Another one of its id may have been begun meanwhile. What stands in them may be masked later.
+    """
+    return all(one[name] == other[name] for name in ("position", "at", "kind"))
 
 
 def entries_of(store: Journal, run_id: str) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ import click
 from attrs import asdict, frozen
 
 from detent.adapters.cli.endings import FAILED, NOT_FOUND, REFUSED, ending
+from detent.adapters.cli.runs.entries import is_same_entry
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.machine.binding import OutdatedQuestion
 from detent.ports.approvers import Wanted
@@ -183,21 +184,23 @@ class RemoteHost:
         """The entries of a run from a position on, as they come, until it has ended.
 
         It ends `timeout_s` seconds after the last one as well. Where the connection drops, it goes
-        on behind the last entry.
+        on behind the last entry. It asks for that one again: by then another run may have its id.
         """
-        after, since, tries = start - 1, time.monotonic(), 0
+        since, tries, last = time.monotonic(), 0, dict[str, Any]()
         while tries < TRIES:
+            known, after = last, last.get("position", start) - 1
             try:
                 for name, data in self._events(run_id, after, _time_left(since, timeout_s)):
                     tries = 0
-                    if name == "gone":
+                    entry = json.loads(data) if name == "entry" else {}
+                    if name == "gone" or (entry and known and not is_same_entry(entry, known)):
                         raise ending(f"run {run_id!r} has been deleted", NOT_FOUND)
                     if name == "ended":
                         return
-                    if name == "entry":
-                        entry = json.loads(data)
-                        after, since = entry["position"], time.monotonic()
+                    if entry and not known:
+                        last, since = entry, time.monotonic()
                         yield entry
+                    known = known if not entry else {}
                     if timeout_s is not None and _time_left(since, timeout_s) == 0:
                         return
             except _Broken:

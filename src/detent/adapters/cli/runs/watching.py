@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from detent.adapters.cli.endings import NOT_FOUND, ending
-from detent.adapters.cli.runs.entries import Reader
+from detent.adapters.cli.runs.entries import Reader, is_same_entry
 from detent.adapters.cli.runs.options import place_option, run_argument
 from detent.adapters.cli.runs.printing import say, short
 from detent.adapters.cli.runs.remote import RemoteHost
@@ -72,9 +72,11 @@ def _news(
     if not last:
         raise ending(f"there is no entry {max(0, start - 1)} of run {run_id!r}", NOT_FOUND)
     while True:
-        for entry in reader.read(length):
-            if entry["kind"] == FORGOTTEN:
-                raise ending(f"run {run_id!r} has been deleted", NOT_FOUND)
+        found = reader.read(max(0, length - 1))
+        is_same = bool(found) and (not length or is_same_entry(found[0], last[0]))
+        if not is_same or found[-1]["kind"] == FORGOTTEN:
+            raise ending(f"run {run_id!r} has been deleted", NOT_FOUND)
+        for entry in found[1:] if length else found:
             yield entry
             last, length, since = [entry], entry["position"] + 1, time.monotonic()
         if _is_over(last[0], until_waiting=until_waiting):
