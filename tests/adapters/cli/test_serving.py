@@ -157,6 +157,25 @@ def test_a_page_that_is_open_at_the_end_is_no_error(folder: Path) -> None:
     assert [line.split()[2] for line in rest.splitlines()] == ["INFO", "INFO"], rest
 
 
+def test_a_request_that_never_came_whole_is_no_error_at_the_end(folder: Path) -> None:
+    """It is told that the process ends; the log says nothing of it."""
+    words = ("--journal", "runs.db", "--web", "127.0.0.1:0")
+    head = "POST /api/start HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with serving(f"{folder.name}:agents", *words) as (process, said):
+        (port,) = re.findall(r"its runs at http://127.0.0.1:(\d+)", "".join(said))
+        with socket.create_connection(("127.0.0.1", int(port)), timeout=30) as line:
+            line.sendall(f"{head}Content-Length: 500\r\n\r\n{{".encode())
+            place = f"http://127.0.0.1:{port}/alive"
+            assert httpx.get(place, trust_env=False).status_code == 204  # so it has come
+            process.send_signal(signal.SIGTERM)
+            answer = line.makefile().read()
+        _, rest = process.communicate(timeout=30)
+
+    assert answer.startswith("HTTP/1.1 503 ")
+    assert '"shutting_down"' in answer
+    assert [line.split()[2] for line in rest.splitlines()] == ["INFO", "INFO"], rest
+
+
 def test_it_goes_on_with_what_others_have_begun(folder: Path) -> None:
     """And shows it in a browser, to who signs in."""
     journal = DirectoryJournal("runs")

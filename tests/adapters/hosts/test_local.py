@@ -41,6 +41,7 @@ from detent.approvals import (
 from detent.hosts import (
     Accepted,
     BlockingHost,
+    Fork,
     HostLimits,
     HostNotOpenError,
     HostOpenError,
@@ -778,6 +779,25 @@ def test_a_host_that_is_open_is_not_opened_again() -> None:
                 assert isinstance(await host.start("echo", "hi"), Accepted)
 
     asyncio.run(main())
+
+
+def test_what_is_of_another_type_is_refused() -> None:
+    """By a value, as all that a host does not do."""
+
+    async def main() -> list[str]:
+        host, wrong = LocalHost(host_agents(), MemoryJournal()), cast(Any, ["echo"])
+        async with host, asyncio.timeout(10):
+            await host.start("clerk", "pay", run_id="r")
+            answers = [
+                await host.start(wrong, "hi"),
+                await host.send("r", Fork(wrong)),
+                await host.send("r", Fork(agent=wrong)),
+                await host.send("r", Revoke(wrong)),
+            ]
+        assert "one of `HostedRun.grants`" in str(answers[-1])
+        return [answer.why for answer in answers if isinstance(answer, HostRefusal)]
+
+    assert asyncio.run(main()) == ["unknown_agent", "invalid", "unknown_agent", "invalid"]
 
 
 def test_an_app_that_is_served_opens_its_host() -> None:

@@ -42,6 +42,11 @@ FULL = {
     "text": "this process answers as many requests as it can: try again later",
     "faults": list[str](),
 }
+ENDS = {
+    "why": "shutting_down",
+    "text": "this process ends, and does not know whether that was done: ask another one",
+    "faults": list[str](),
+}
 
 
 @frozen
@@ -219,7 +224,8 @@ class Pages:
         )
         most = connections_max()
         full = json_response({"error": FULL}, 503, {"retry-after": "5", "connection": "close"})
-        self._answers = _Answers(app, full, most - most // SPARE, {ALIVE, HEALTH})
+        ends = json_response({"error": ENDS}, 503, {"connection": "close"})
+        self._answers = _Answers(app, full, ends, most - most // SPARE, {ALIVE, HEALTH})
         self._server = Server(
             uvicorn.Config(
                 self._answers,
@@ -272,14 +278,16 @@ class _Answers:
     """An ASGI app whose answers can be ended: one that follows a run goes on for as long as that.
 
     RULE: a page that somebody has open is no error. A server that cancels its answer says so in the
-    log, at ERROR and with all of a stack; so each is ended here before the server would do it.
+    log, at ERROR and with all of a stack; so each is ended here before the server would do it. One
+    that has not begun, as the body of its request is still to come, is that this process `ends`.
 
     RULE: those who watch go on for as long as their runs. Where they are `most`, who comes is told
     by `full`, and only the paths of `probes`, which take a moment, are answered.
     """
 
-    def __init__(self, app: Any, full: Any, most: int, probes: Collection[str]) -> None:
-        self._app, self._full, self._most, self._probes = app, full, most, probes
+    def __init__(self, app: Any, full: Any, ends: Any, most: int, probes: Collection[str]) -> None:
+        self._app, self._full, self._ends = app, full, ends
+        self._most, self._probes = most, probes
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_ended = False
 
@@ -300,10 +308,13 @@ class _Answers:
         try:
             await self._app(scope, receive, sent)
         except asyncio.CancelledError:
-            if not (self._is_ended and has_begun):
+            if not self._is_ended:
                 raise
             task.uncancel()  # it was ours
-            await send({"type": "http.response.body"})  # the last part, of nothing
+            if has_begun:
+                await send({"type": "http.response.body"})  # the last part, of nothing
+            else:
+                await self._ends(scope, receive, send)
         finally:
             self._tasks.discard(task)
 

@@ -23,7 +23,7 @@ from detent.core.control.decisions import (
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.core.machine.step import step
-from detent.core.run.approval import Principal
+from detent.core.run.approval import Grant, Principal
 from detent.core.run.events import (
     CancelRequested,
     Event,
@@ -47,6 +47,9 @@ def spoken(said: Spoken | ChatMessage) -> Spoken | HostRefusal:
         return HostRefusal("invalid", str(error))
     if isinstance(heard, MessageReceived) and says_nothing(heard.message):
         return HostRefusal("invalid", "the message is an empty text; say something")
+    if isinstance(heard, Revoke) and not isinstance(cast(object, heard.grant), Grant):
+        what = f"{heard.grant!r:.80} is no grant; revoke one of `HostedRun.grants`"
+        return HostRefusal("invalid", what)
     return heard
 
 

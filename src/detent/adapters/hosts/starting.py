@@ -104,7 +104,8 @@ class Starting:
 
     async def _start(self, new: NewRun) -> Accepted | HostRefusal:
         listed = new.listed
-        if listed.agent not in self._legs:
+        name: object = listed.agent
+        if not (isinstance(name, str) and name in self._legs):
             return unknown_agent(listed.agent, self._legs)
         for _ in range(BUSY_TRIES):
             if (found := await self._reading.listed(listed.run_id)) is not None:
@@ -152,8 +153,9 @@ class Starting:
             return unknown_run(run_id)
         if last.agent not in self._legs:
             return other_agent(last, self._legs)
-        if not 1 <= (last.length if fork.length is None else fork.length) <= last.length:
-            text = f"run {run_id!r} has {last.length} entries, and not {fork.length}"
+        length: object = last.length if fork.length is None else fork.length
+        if not (isinstance(length, int) and 1 <= length <= last.length):
+            text = f"run {run_id!r} has {last.length} entries, and not {fork.length!r:.80}"
             return HostRefusal("invalid", text)
         snapshot = await asked(partial(self._forked, last, fork))
         if isinstance(snapshot, HostRefusal):

@@ -17,6 +17,7 @@ from click import ClickException
 from detent.adapters.cli.runs.remote import RemoteHost, waiting_in
 from detent.approvals import OutdatedQuestionError
 from detent.hosts import Accepted
+from detent.journals import Journal
 from detent.web import Tokens
 from tests.adapters.cli.runs.clerks import OWN, call, document
 from tests.adapters.faces.test_held_up import REMARK, held_up
@@ -118,7 +119,8 @@ def test_watch_does_not_go_on_in_another_run_of_the_same_id(site: Site) -> None:
     """It was deleted while the connection was cut, and begun anew."""
     news = RemoteHost(site.url).news("one", 0, 20)
     assert next(news)["position"] == 0
-    journal = site.host._journal
+    host: Any = site.host
+    journal: Journal = host._journal
     entries = list(journal.read("one"))
     journal.delete("one")
     journal.append("one", [evolve(one, at=one.at + 1, claim=None) for one in entries])
