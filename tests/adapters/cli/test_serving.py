@@ -457,7 +457,7 @@ def test_it_takes_runs_from_an_engine(mode: list[str], folder: Path) -> None:
         (["--engine", "dbos"], "--engine dbos needs its database: --engine-option url="),
         (
             ["--engine", "temporal", "--engine-option", "url=x"],
-            "--engine-option url=x: temporal takes client=…, queue=…, mode=…",
+            "--engine-option url=…: temporal takes client=…, queue=…, mode=…",
         ),
         (
             ["--engine", "temporal", "--engine-option", "mode=steps"],
@@ -564,6 +564,19 @@ def test_options_of_an_engine_may_be_in_a_variable(
     words = (f"{folder.name}:agents", "--journal", "runs.db")
     assert "mode=steps: temporal takes" in refused(*words, "--engine", "temporal")
     assert "and so is DETENT_ENGINE_OPTIONS" in refused(*words)
+
+
+@pytest.mark.parametrize(
+    "word", ["postgresql://desk:hunter2@db/desk", "urk=postgresql://:hunter2@db"]
+)
+def test_no_value_of_an_option_of_an_engine_is_said_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    """Logs are read by many."""
+    monkeypatch.setenv("DETENT_ENGINE_OPTIONS", word)
+    said = refused(f"{folder.name}:agents", "--journal", "runs.db", "--engine", "dbos")
+    assert "dbos takes url=…" in said
+    assert "hunter2" not in said
 
 
 def test_an_option_that_is_typed_leaves_those_of_the_variable(

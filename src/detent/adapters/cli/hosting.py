@@ -72,7 +72,9 @@ def _engine_option(engine: str, text: str) -> tuple[str, str]:
         if name == "mode":  # what it has is no option, and a typing error it is not
             others = " or ".join(one for one in ENGINES if "mode" in ENGINES[one])
             why += f"; it drives runs by legs alone: leave mode out, or take {others} for effects"
-        raise click.UsageError(f"--engine-option {text}: {why}")
+        # RULE: a value is not said again: it may be an address with a password in it
+        said = f"--engine-option {name}=…" if is_said else "an --engine-option without a '='"
+        raise click.UsageError(f"{said}: {why}")
     if name == "mode" and value not in (modes := get_args(Mode)):
         known = " or ".join(f"mode={one}" for one in modes)
         raise click.UsageError(f"--engine-option {text}: {engine} takes {known}")
