@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_a
 
 from attrs import fields, frozen
 
+<<<<<<< HEAD
 from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult, labels_of
+=======
+from detent.core.chat.labels import UNTRUSTED, labels_of
+from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult
+>>>>>>> 7199a456 (Have answers that a client sends back bear all that may have been read, also by the model or by tools now gone)
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
@@ -255,11 +260,12 @@ def _misfit(reply: ChatReply) -> str | None:
 
 
 def labels_of_replies(generator: object) -> tuple[str, ...]:
-    """What a generator's replies may bring along: what its attribute `labels` says, if it has one.
+    """What a generator's replies may bring along: what its attribute `labels` says.
 
-    A search that the provider does is such a source. Each reply says for itself what it brings.
+    A search that the provider does is such a source. Each reply says for itself what it brings; so
+    of a generator that has no such attribute nobody knows, and it may be what is untrusted.
     """
-    return tuple(getattr(generator, "labels", ()))
+    return tuple(getattr(generator, "labels", UNTRUSTED))
 
 
 class ChatGeneratorError(DetentError):

@@ -233,7 +233,7 @@ class HostedAgent:
         name: what runs are started with.
         fingerprint: of its rules; another one says that they have changed.
         tools: the names of what its model may call.
-        labels: what these may bring along, and those of the agents among them.
+        labels: what its model, these and agents among them may bring along; also of tools now gone.
         wanted: what a decision about one of its runs brings along, for its approvers.
         is_nameless: whether runs that an agent without a name has begun by itself are its as well.
     """

@@ -17,6 +17,7 @@ from detent import (
     MemoryJournal,
     ScriptedChatGenerator,
     ToolCall,
+    Toolset,
     tool,
 )
 from detent.adapters.hosts.registry import hosted_agents
@@ -35,8 +36,27 @@ def read() -> str:
     return "a mail"
 
 
+class Sure(ScriptedChatGenerator):
+    """A model that says that its replies bring nothing along."""
+
+    labels = ()
+
+
+class Coming(Toolset):
+    """Tools of which one is not there now."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Also of that one."""
+        return (*super().labels, "parcels")
+
+
 def test_the_labels_of_an_agent_are_of_all_that_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of its tools, of what its provider searches, and of agents among its tools; once each."""
+    """Of its tools, of what its provider searches, and of agents among its tools; once each.
+
+    A model that does not say what its replies bring, as one does that may be asked to search in its
+    provider's own words, may bring what is untrusted.
+    """
     monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
     searching = chat_generator(
         "anthropic:claude-opus-4-6",
@@ -45,16 +65,21 @@ def test_the_labels_of_an_agent_are_of_all_that_it_reads(monkeypatch: pytest.Mon
     plain = ScriptedChatGenerator("Done.")
     inner = Agent(chat_generator=FallbackChatGenerator(plain, searching), tools=[read])
     helper = AgentTool(inner, name="helper", description="Helps.")
+    sure = Sure("Done.")
     agents = {
+        "sure": Agent(chat_generator=sure),
+        "coming": Agent(chat_generator=sure, tools=[Coming([read])]),
         "plain": Agent(chat_generator=plain),
         "searching": Agent(chat_generator=searching),
         "around": Agent(chat_generator=plain, tools=[helper, read]),
     }
     labels = {agent.name: agent.labels for agent in hosted_agents(agents)}
     assert labels == {
-        "plain": (),
-        "searching": ("files", "web"),
-        "around": ("files", "mail", "web"),
+        "plain": ("untrusted",),
+        "searching": ("files", "untrusted", "web"),
+        "around": ("files", "mail", "untrusted", "web"),
+        "sure": (),
+        "coming": ("mail", "parcels"),
     }
 
 

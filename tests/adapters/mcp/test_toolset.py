@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from mcp import StdioServerParameters
+from mcp.server.mcpserver import MCPServer
 
 from detent import (
     Agent,
@@ -292,6 +293,14 @@ def test_policies_see_what_a_server_has_brought(log: Path, script: Any) -> None:
     with MCPToolset(command(log)) as tools, pytest.raises(HITLBreakpointException):
         agent(tools, *script, confirmation_strategies=rules).run([ChatMessage.from_user("?")])
     assert done(log) == ["price tea "][: len(script) - 1]
+
+
+def test_the_labels_of_a_server_are_known_while_it_offers_nothing() -> None:
+    """It may have taken its tools away after a run has read what they say."""
+    with MCPToolset(MCPServer("empty"), labels=["web", "untrusted"]) as tools:
+        assert (len(tools), tools.labels) == (0, ("untrusted", "web"))
+    with pytest.raises(TypeError, match=r"labels are names in a list: labels=\['untrusted'\]"):
+        MCPToolset(MCPServer("empty"), labels="untrusted")
 
 
 def test_a_server_without_labels_leaves_none(log: Path) -> None:

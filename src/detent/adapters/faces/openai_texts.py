@@ -27,6 +27,7 @@ from detent.adapters.faces.replies import arguments_text, failure_text, unreadab
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
 from detent.adapters.web.shown import JsonText, visible
+from detent.core.chat.labels import UNTRUSTED
 from detent.core.chat.messages import ChatMessage, ToolCall, ToolCallResult
 from detent.core.chat.replies import Usage
 from detent.core.errors import DetentError
@@ -77,18 +78,17 @@ async def answering(
 
 
 async def _labelled(thread: Thread, messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
-    """The messages, of which those that an agent is said to have answered bear its tools' labels.
+    """The messages, of which those that an agent is said to have answered bear labels.
 
     RULE: what a client says of the conversation until now has come from no run that is known here.
     Each tool may have been called in it, and the answer may hold what that has read: else a label
-    would be lost in sending the text back.
+    would be lost in sending the text back. And it is untrusted in any case: nobody knows which
+    tools there were then, what else was said, or whether it was an agent at all that has said this.
     """
     if not any(message.is_from("assistant") for message in messages):
         return messages
     hosted = await agent_of(thread.host, thread.agent)
-    if not hosted.labels:
-        return messages
-    meta = {"labels": [*hosted.labels]}
+    meta = {"labels": sorted({*UNTRUSTED, *hosted.labels})}
     return [
         evolve(message, meta=meta) if message.is_from("assistant") else message
         for message in messages

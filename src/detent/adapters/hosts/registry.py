@@ -7,6 +7,7 @@ from typing import Any
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.assembly import AssembledTool, Assembly
+from detent.adapters.agent.warming import toolsets_in
 from detent.core.storage.rules import rules_fingerprint
 from detent.ports.approvers import wanted_by
 from detent.ports.chat import labels_of_replies
@@ -55,8 +56,14 @@ def _hosted(name: str, assembly: Assembly[Any], *, is_nameless: bool) -> HostedA
 
 
 def _labels(assembly: Assembly[Any]) -> Iterator[str]:
-    """What its model, its tools and their descriptions may bring, and all of agents among them."""
+    """What its model, its tools and their descriptions may bring, and all of agents among them.
+
+    RULE: of a toolset also what it does not hold now. A server that takes its tools away would else
+    take from a conversation what they have brought into it.
+    """
     spec = assembly.current_spec
+    for toolset in toolsets_in(assembly.tools):
+        yield from toolset.labels
     yield from labels_of_replies(assembly.chat_generator)
     yield from spec.description_labels
     for tool in spec.tools.values():

@@ -34,6 +34,8 @@ def call_message(tool: str, arguments: Mapping[str, Any]) -> str:
 class _Caller:
     """Makes the call that the user's message says, and ends once it has a result."""
 
+    labels = ()
+
     async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
         """The next reply."""
         last = messages[-1]

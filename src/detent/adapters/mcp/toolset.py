@@ -118,7 +118,7 @@ class MCPToolset(Toolset):
 
     Raises:
         ValueError: an option does not fit the others.
-        TypeError: `only` is one text.
+        TypeError: `only` or `labels` is one text.
         ImportError: the SDK is not installed: the extra ``mcp`` brings it.
     """
 
@@ -142,7 +142,7 @@ class MCPToolset(Toolset):
         mode: Literal["auto", "legacy"] = "auto",
     ) -> None:
         super().__init__()
-        _require(ui, sampling, only, connect_timeout_s)
+        _require(ui, sampling, {"only": only, "labels": labels}, connect_timeout_s)
         names = None if only is None else frozenset(only)
         self.name = name or _name_of(server)
         self._rule = ToolRule(self.name, prefix, names, trust_hints, timeout_s, tuple(labels))
@@ -160,6 +160,11 @@ class MCPToolset(Toolset):
     def __iter__(self) -> Iterator[Tool]:
         """The tools that the server offered when it was last asked, and those that were added."""
         return iter((*self._listed, *self._tools))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What its tools bring along, whichever the server offers now."""
+        return tuple(sorted({*self._rule.labels, *super().labels}))
 
     def warm_up(self) -> None:
         """Connect, and look which tools there are.
@@ -282,12 +287,15 @@ def _digest_of(server: object) -> str:
     return hash_of("object", _name_of(server))
 
 
-def _require(ui: object, sampling: object, only: object, connect_timeout_s: float) -> None:
+def _require(
+    ui: object, sampling: object, lists: Mapping[str, object], connect_timeout_s: float
+) -> None:
     """Raise unless the SDK is there and the options fit each other."""
     require_sdk()
     if sampling is not None and ui is None:
         raise ValueError("sampling needs a ui, which is asked each time before the model is")
-    if isinstance(only, str):
-        raise TypeError(f"only names tools in a list: only=[{only!r}]")
+    for option, names in lists.items():
+        if isinstance(names, str):  # whose letters would be the names
+            raise TypeError(f"{option} are names in a list: {option}=[{names!r}]")
     if not 0 < connect_timeout_s < inf:
         raise ValueError(f"connect_timeout_s is a number above 0, got {connect_timeout_s!r}")

@@ -17,7 +17,8 @@ class Toolset:
     """A group of tools, which an agent takes like a tool.
 
     Subclass it and override `__iter__` for tools that are only known later: an agent looks at the
-    beginning of each run what there is, and calls `warm_up` once before.
+    beginning of each run what there is, and calls `warm_up` once before. Override `labels` as well
+    where tools with labels come and go.
 
     Raises:
         TypeError: `tools` is no list of tools and toolsets.
@@ -33,6 +34,11 @@ class Toolset:
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What its tools may bring along, also one that is not there now; see `Tool.labels`."""
+        return tuple(sorted({label for tool in self for label in tool.labels}))
 
     def __bool__(self) -> bool:
         return True

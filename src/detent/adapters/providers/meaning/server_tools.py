@@ -10,7 +10,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from attrs import asdict, evolve, field, fields, frozen
 
 from detent.adapters.providers.meaning.wire import cannot_send
+<<<<<<< HEAD
 from detent.core.chat.messages import labels_of
+=======
+from detent.core.chat.labels import UNTRUSTED, labels_of
+>>>>>>> 7199a456 (Have answers that a client sends back bear all that may have been read, also by the model or by tools now gone)
 from detent.core.chat.replies import ChatReply
 from detent.ports.chat import StreamingChunk
 
@@ -19,9 +23,6 @@ def _strings(values: Iterable[str]) -> tuple[str, ...]:
     if isinstance(values, str):
         raise TypeError(f"expected a list of strings, got the string {values!r}")
     return tuple(values)
-
-
-UNTRUSTED = ("untrusted",)
 
 
 def _labels(values: Iterable[str]) -> tuple[str, ...]:
@@ -254,9 +255,13 @@ def uses(names: Iterable[object]) -> dict[str, dict[str, int]]:
 
 
 def all_labels(tools: Iterable[ServerTool]) -> tuple[str, ...]:
-    """The labels of all of them: what a reply may bring along."""
+    """What a reply may bring along: the labels of all of them, and what `with_labels` adds.
+
+    RULE: "untrusted" in any case. What is asked for in the provider's own words may come with one
+    call of the model alone, and a provider may search where nobody has asked.
+    """
     found = (tool.labels for tool in tools if not isinstance(tool, ComputerUse))
-    return tuple(sorted({label for labels in found for label in labels}))
+    return tuple(sorted({label for labels in (UNTRUSTED, *found) for label in labels}))
 
 
 def with_labels(reply: ChatReply, tools: Iterable[ServerTool]) -> ChatReply:
