@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_a
 
 from attrs import fields, frozen
 
-<<<<<<< HEAD
-from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult, labels_of
-=======
-from detent.core.chat.labels import UNTRUSTED, labels_of
-from detent.core.chat.messages import ChatMessage, ChatRole, Citation, ToolCallResult
->>>>>>> 7199a456 (Have answers that a client sends back bear all that may have been read, also by the model or by tools now gone)
+from detent.core.chat.messages import (
+    UNTRUSTED,
+    ChatMessage,
+    ChatRole,
+    Citation,
+    ToolCallResult,
+    labels_of,
+)
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,

@@ -27,8 +27,7 @@ from detent.adapters.faces.replies import arguments_text, failure_text, unreadab
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
 from detent.adapters.web.shown import JsonText, visible
-from detent.core.chat.labels import UNTRUSTED
-from detent.core.chat.messages import ChatMessage, ToolCall, ToolCallResult
+from detent.core.chat.messages import UNTRUSTED, ChatMessage, ToolCall, ToolCallResult
 from detent.core.chat.replies import Usage
 from detent.core.errors import DetentError
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished

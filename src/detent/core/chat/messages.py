@@ -374,6 +374,10 @@ def tool_message(result: ToolCallResult) -> ChatMessage:
     return ChatMessage(ChatRole.TOOL, (result,))
 
 
+UNTRUSTED = ("untrusted",)
+"""The labels of what a stranger may have written, where nobody has said others."""
+
+
 def labels_of(messages: Iterable[ChatMessage]) -> tuple[str, ...]:
     """The labels that messages bring along of where they come from, in `meta["labels"]`.
 

@@ -10,11 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from attrs import asdict, evolve, field, fields, frozen
 
 from detent.adapters.providers.meaning.wire import cannot_send
-<<<<<<< HEAD
-from detent.core.chat.messages import labels_of
-=======
-from detent.core.chat.labels import UNTRUSTED, labels_of
->>>>>>> 7199a456 (Have answers that a client sends back bear all that may have been read, also by the model or by tools now gone)
+from detent.core.chat.messages import UNTRUSTED, labels_of
 from detent.core.chat.replies import ChatReply
 from detent.ports.chat import StreamingChunk
 
