@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import StdioServerParameters
+from mcp import StdioServerParameters, stdio_client
 from mcp.server.mcpserver import MCPServer
 
 from detent import (
@@ -205,6 +205,7 @@ def test_a_yes_counts_for_no_server_elsewhere(log: Path, http: str, tmp_path: Pa
     folder = StdioServerParameters(command=here.command, args=here.args, cwd=tmp_path)
     pairs: list[tuple[Any, Any]] = [
         *((here, other), (here, folder), (lambda: here, lambda: other)),
+        (lambda: stdio_client(here), lambda: stdio_client(other)),
         (f"{http}?tenant=test&key=k1", f"{http}?tenant=live&key=k1"),
     ]
     for at, (asked, elsewhere) in enumerate(pairs):

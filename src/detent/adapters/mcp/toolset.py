@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import sha256
 from math import inf
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
-from urllib.parse import urlsplit
+from uuid import uuid4
 
-from attrs import frozen
+from attrs import field, frozen
 
+from detent.adapters.mcp.addresses import digest_of, name_of
 from detent.adapters.mcp.definitions import (
     Definition,
     Listing,
@@ -29,7 +29,6 @@ from detent.core.chat.messages import ResultPart
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
 from detent.core.tools.signature import ToolFunction
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import hash_of
 from detent.core.values.frozen import thaw
 from detent.ports.chat import AsyncChatGenerator, ChatGenerator
 from detent.ports.confirmation import ConfirmationUI
@@ -88,7 +87,9 @@ class MCPToolset(Toolset):
     (the whole URL, or the command with its arguments and folder), to what it says that it is, and
     to the whole definition of the tool: if any of it changes, the call is asked about again, or,
     where it has begun already, is not made. Credentials that change belong into headers, `auth` or
-    the environment, to which nothing is bound.
+    the environment, to which nothing is bound. A transport of the SDK is where the URL or command
+    is that it was made with; where one of your own leads nobody can say, so that it is asked about
+    again in each other toolset, and in each other process.
 
     Attributes:
         name: what the server is called here.
@@ -144,7 +145,7 @@ class MCPToolset(Toolset):
         super().__init__()
         _require(ui, sampling, {"only": only, "labels": labels}, connect_timeout_s)
         names = None if only is None else frozenset(only)
-        self.name = name or _name_of(server)
+        self.name = name or name_of(server)
         self._rule = ToolRule(self.name, prefix, names, trust_hints, timeout_s, tuple(labels))
         self._on_progress = on_progress
         self._listed: tuple[MCPTool, ...] = ()
@@ -222,7 +223,7 @@ class MCPToolset(Toolset):
 
 @frozen
 class _Reach:
-    """Where the server is, and how it is spoken to."""
+    """Where the server is, and how it is spoken to. `unknown` is where nobody can say it."""
 
     server: Any
     headers: Mapping[str, str] | None
@@ -230,6 +231,7 @@ class _Reach:
     message_max: int
     mode: Literal["auto", "legacy"]
     answering: Answering
+    unknown: str = field(factory=lambda: uuid4().hex, init=False)
 
     def reach(self, on_message: MessageHandlerFnT) -> Reached:
         """What connects to it."""
@@ -248,7 +250,7 @@ class _Reach:
             elicitation_callback=self.answering.elicit if self.answering.ui else None,
             sampling_callback=self.answering.sample if self.answering.sampling else None,
         )
-        return Reached(client, _digest_of(server))
+        return Reached(client, digest_of(server, self.unknown))
 
     def _target(self, server: Any) -> Any:
         from mcp import StdioServerParameters
@@ -260,31 +262,6 @@ class _Reach:
         if isinstance(server, StdioServerParameters):
             return bounded_stdio(server, self.message_max)
         return server
-
-
-def _name_of(server: object) -> str:
-    """What a server is called by its address, without the parts of it that may be secrets."""
-    if isinstance(server, str):
-        url = urlsplit(server)
-        return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
-    if isinstance(command := getattr(server, "command", None), str):
-        return PurePath(command).name
-    return str(getattr(server, "name", "") or type(server).__name__)
-
-
-def _digest_of(server: object) -> str:
-    """All of where a server is, as the program says it: the query of a URL, a command's arguments.
-
-    RULE: as a digest alone: there may be secrets in them. They are not looked up, which gives
-    another path on another machine; nor do headers and the environment count, where credentials
-    are, and what is another in every process.
-    """
-    if isinstance(server, str):
-        return hash_of("url", server)
-    if isinstance(command := getattr(server, "command", None), str):
-        stdio = cast("StdioServerParameters", server)
-        return hash_of("command", command, [*stdio.args], stdio.cwd and str(stdio.cwd))
-    return hash_of("object", _name_of(server))
 
 
 def _require(
