@@ -17,7 +17,8 @@ def agent_of_tools(tools: Iterable[Tool], **options: Any) -> Agent[Any, Any]:
 
     Such a call has all that a call of an agent has: policies, a question to a human, a journal. It
     is what `mcp_server` runs for the `tools` that it serves. Whoever may begin a run of it can call
-    all its tools: serve its host by no other face than that.
+    all its tools: serve its host by no other face than that. There each call bears all labels that
+    anything of that host may bring along, as its client may hand on what another one has read.
 
     Args:
         tools: what may be called.

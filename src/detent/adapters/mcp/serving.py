@@ -17,7 +17,14 @@ from detent.adapters.faces.answers import decide
 from detent.adapters.faces.replies import failure_text, sound, unreadable
 from detent.adapters.mcp.callers import call_message
 from detent.adapters.mcp.questions import answer_in, form_of
-from detent.core.chat.messages import FileContent, ImageContent, ResultPart, TextContent, ToolCall
+from detent.core.chat.messages import (
+    ChatMessage,
+    FileContent,
+    ImageContent,
+    ResultPart,
+    TextContent,
+    ToolCall,
+)
 from detent.core.errors import DetentError
 from detent.core.run.events import CancelRequested
 from detent.core.run.outcomes import Failed
@@ -109,7 +116,7 @@ class Serving:
         if faults := _faults(params.name, arguments, served):
             return _text_result("; ".join(faults), is_error=True)
         agent = params.name if served is None else served[0]
-        task = call_message(params.name, arguments) if served else arguments["task"]
+        task = await self._call(params.name, arguments) if served else arguments["task"]
         thread = None if served else arguments.get("thread")
         begun = await self.host.start(
             agent,
@@ -121,6 +128,16 @@ class Serving:
         if isinstance(begun, HostRefusal):
             return _text_result(begun.text, is_error=True)
         return await self._followed(context, params, begun.run_id)
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any]) -> list[ChatMessage]:
+        """What a run is begun with that makes one call.
+
+        RULE: it bears all labels that anything here may bring along. Each call is a run of its own,
+        and who makes it may hand on what another one has read: a policy by labels would never ask.
+        """
+        labels = {label for agent in await self.host.agents() for label in agent.labels}
+        text, meta = call_message(tool, arguments), {"labels": sorted(labels)}
+        return [ChatMessage.from_user(text, meta=meta)]
 
     @property
     def behind(self) -> set[str]:
