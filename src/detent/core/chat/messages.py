@@ -385,10 +385,8 @@ def labels_of(messages: Iterable[ChatMessage]) -> tuple[str, ...]:
         ValueError: of one of them, these are no list of texts.
     """
     names: list[str] = []
-    for message in messages:
-        if "labels" not in message.meta:
-            continue
-        labels: Any = message.meta["labels"]
+    found: Iterable[Any] = [each.meta["labels"] for each in messages if "labels" in each.meta]
+    for labels in found:
         is_list = isinstance(labels, list | tuple | set | frozenset)
         if not is_list or not all(isinstance(label, str) and label for label in labels):
             raise ValueError(f"meta['labels'] of a message is a list of texts, got {labels!r:.80}")
