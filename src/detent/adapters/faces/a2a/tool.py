@@ -54,6 +54,7 @@ class A2AAgentTool(Tool):
     """
 
     url: str = field(default="", kw_only=True)
+    _query: str = field(default="", init=False, repr=False)
 
     def __init__(
         self,
@@ -90,9 +91,10 @@ class A2AAgentTool(Tool):
             labels=labels,
         )
         object.__setattr__(self, "url", details)
+        object.__setattr__(self, "_query", where.query)
 
     def _parts(self) -> tuple[object, ...]:
-        return (*super()._parts(), self.url)
+        return (*super()._parts(), self.url, self._query)  # that may say whose agent it is
 
 
 def _function(line: Line, *, model_answers: bool) -> ToolFunction:
