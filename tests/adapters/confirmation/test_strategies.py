@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from detent import (
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
@@ -11,6 +13,7 @@ from detent import (
     NeverAskPolicy,
     SimpleConsoleUI,
 )
+from detent.approvals import ConfirmationUIResult
 
 
 class Above:
@@ -43,3 +46,27 @@ def test_a_strategy_is_a_policy_and_a_ui() -> None:
         confirmation_policy=AlwaysAskPolicy(), confirmation_ui=ui
     )
     assert strategy != BlockingConfirmationStrategy(NeverAskPolicy(), ui)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ConfirmationUIResult("confirm", remember="call", by="Ada", credential="c"),
+        ConfirmationUIResult("modify", "why", {"amount": 1}, by="Ada", credential="c"),
+        ConfirmationUIResult("reject", "why", by="Ada", credential="c"),
+    ],
+)
+def test_a_decision_by_hand_has_all_that_a_human_has_said(said: ConfirmationUIResult) -> None:
+    """How far a yes counts, too: whoever hands it on to an agent must not widen it."""
+
+    class Desk:
+        def get_user_confirmation(
+            self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+        ) -> ConfirmationUIResult:
+            """The answer."""
+            return said
+
+    decision = BlockingConfirmationStrategy(AlwaysAskPolicy(), Desk()).run("pay", "", {"amount": 5})
+
+    assert (decision.remember, decision.by, decision.credential) == (said.remember, "Ada", "c")
+    assert decision.feedback == said.feedback

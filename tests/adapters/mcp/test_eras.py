@@ -416,6 +416,16 @@ def test_what_a_server_asks_a_human_answers(connect: Make, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
+def test_a_change_that_says_nothing_is_no_answer(connect: Make, mode: str) -> None:
+    """The form as it was is no more what a human has filled in than it was before."""
+    human = Human(ConfirmationUIResult("modify"))
+    (told,) = called(connect(shop(), mode=mode, ui=human), ("it__buy", {}))
+
+    assert "cancel" in told
+    assert len(human.seen) == 1
+
+
+@pytest.mark.parametrize("mode", ERAS)
 def test_a_server_can_ask_nobody_without_a_ui(connect: Make, mode: str) -> None:
     """It is told that there is nobody, and the call fails."""
     (given,) = called(connect(shop(), mode=mode), ("it__buy", {}))

@@ -131,6 +131,21 @@ def test_a_yes_counts_for_what_the_form_says(said: dict[str, str], count: int) -
     assert asyncio.run(visit()) == (True, count)
 
 
+def test_a_yes_of_no_known_reach_is_none() -> None:
+    """As its policy says, it could count for more than what was meant."""
+    paid: Paid = []
+
+    async def visit() -> httpx.Response:
+        agents = {"clerk": clerk(paid, ANN, AskOncePolicy())}
+        async with waiting(agents) as host, visitor(web_app(host)) as client:
+            form = {**await asked(client, host), "answer": "confirm", "remember": "Call"}
+            return await client.post("/decide", data=form)
+
+    answer = asyncio.run(visit())
+    assert (answer.status_code, paid) == (422, [])
+    assert "a yes counts for one of call, arguments, tool" in answer.text
+
+
 def test_a_yes_to_what_may_have_been_done_already_is_marked_so() -> None:
     """Nobody knows whether it was: the button says that it would be once more, and warns."""
 

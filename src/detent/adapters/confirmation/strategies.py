@@ -109,13 +109,15 @@ class BlockingConfirmationStrategy(Described):
         answer: ConfirmationUIResult,
     ) -> ToolExecutionDecision:
         name, _, call_id = which
+        who: dict[str, Any] = {"by": answer.by, "credential": answer.credential}
         match answer:
-            case ConfirmationUIResult("confirm"):
-                return ToolExecutionDecision(*which, final_tool_params=tool_params)
+            case ConfirmationUIResult("confirm", remember=remember):
+                whole = (*which, None, tool_params)
+                return ToolExecutionDecision(*whole, remember=remember, **who)
             case ConfirmationUIResult("modify", feedback, dict(params)):
-                return ToolExecutionDecision(*which, feedback, params)
+                return ToolExecutionDecision(*which, feedback, params, **who)
             case ConfirmationUIResult("reject", feedback):
-                return ToolExecutionDecision(name, False, call_id, feedback)  # noqa: FBT003 - by place
+                return ToolExecutionDecision(name, False, call_id, feedback, **who)  # noqa: FBT003 - by place
             case _:
                 raise ValueError(f"{answer.action!r} decides nothing about {name!r}")
 

@@ -84,11 +84,12 @@ def question_reasons(call: PendingCall) -> list[str]:
     line of their own, and nothing in them steers or turns round what stands beside it.
     """
     texts = {"description": call.description, "reason": call.reason}
-    return [f"{name}: {_quoted(text)}" for name, text in texts.items() if text]
+    return [f"{name}: {quoted(text)}" for name, text in texts.items() if text]
 
 
-def _quoted(text: str) -> str:
-    return escape_control(json.dumps(text, ensure_ascii=False))
+def quoted(value: object) -> str:
+    """A value from elsewhere as JSON that people read, in one line."""
+    return escape_control(json.dumps(value, ensure_ascii=False))
 
 
 def question_text(call: PendingCall, note: str = "", lead: str = "") -> str:

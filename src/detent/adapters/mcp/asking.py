@@ -17,9 +17,10 @@ from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.chat.messages import ChatMessage, ImageContent, TextContent
 from detent.core.chat.replies import ChatReply
+from detent.core.run.approval import Answered, Confirmed, Modified, Rejected
 from detent.core.schema.validation import Validator
 from detent.ports.chat import AsyncChatGenerator, ChatGenerator, ChatGeneratorError
-from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
+from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
 
 ASKED_MAX = 3
 """How often a human is asked again whose answer does not fit."""
@@ -110,9 +111,13 @@ class Answering:
 
 
 def _action(answer: ConfirmationUIResult) -> Any:
-    return {"confirm": "accept", "modify": "accept", "reject": "decline"}.get(
-        answer.action, "cancel"
-    )
+    match decision_of(answer):
+        case Confirmed() | Modified():
+            return "accept"
+        case Rejected():
+            return "decline"
+        case Answered() | None:
+            return "cancel"
 
 
 def _described(fields: Mapping[str, Any], required: Any) -> str:

@@ -238,9 +238,13 @@ async def decide(request: Request) -> Response:
     text = str(form.get("text", "")).strip()
     match form.get("answer"):
         case "confirm":
-            scopes: dict[str, Scope] = {str(scope_name): scope_name for scope_name in SCOPES}
-            remember = scopes.get(str(form.get("remember")))
-            decision = call.confirm(by=by, remember=remember)
+            scopes: dict[str, Scope | None] = {"": None, **{str(scope): scope for scope in SCOPES}}
+            chosen = str(form.get("remember", ""))
+            if chosen not in scopes:  # as its policy says could be wider than what was meant
+                return await _again(
+                    request, found, [f"a yes counts for one of {', '.join(SCOPES)}"]
+                )
+            decision = call.confirm(by=by, remember=scopes[chosen])
         case "reject":
             decision = call.reject(text or None, by=by)
         case "respond" if text:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -22,8 +22,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 
-from detent import Agent, MemoryJournal, ScriptedChatGenerator, ToolCall
-from detent.approvals import ConfirmationUIResult
+from detent import (
+    Agent,
+    AgentTool,
+    AlwaysAskPolicy,
+    ChatMessage,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    Tool,
+    ToolCall,
+)
+from detent.approvals import Ask, ConfirmationUIResult, WithQuestionOptions
 from detent.faces import A2AAgentError, A2AAgentTool, a2a_app
 from detent.hosts import LocalHost
 from tests.adapters.faces.peers import ANN, PAY, PEOPLE, Paid, clerk, confirm, hosting
@@ -143,6 +152,80 @@ def test_a_human_here_answers(said: list[ConfirmationUIResult], outcome: Paid, t
     }
 
 
+def every_tool(call: ToolCall, tool: Tool, run: Any) -> Ask:
+    """A policy by which a yes that says nothing else counts for all calls of the tool."""
+    return Ask("each tool once", remember="tool")
+
+
+@pytest.mark.parametrize(("remember", "asked"), [("call", 2), ("tool", 1), (None, 1)])
+def test_a_yes_counts_as_far_as_the_human_here_says(remember: Any, asked: int) -> None:
+    """No policy of the agent elsewhere widens "for this call only"."""
+    paid: Paid = []
+    desk = Desk(ConfirmationUIResult("confirm", remember=remember), ConfirmationUIResult("later"))
+    more = ToolCall("pay", {"to": "Mallory", "amount": 9999}, "c2")
+    both = (
+        ChatMessage.from_assistant(tool_calls=[PAY]),
+        ChatMessage.from_assistant(tool_calls=[more]),
+    )
+
+    async def visit() -> None:
+        agent = clerk(paid, *both, "Done.", policy=every_tool)
+        async with hosting(MemoryJournal(), clerk=agent) as host:
+            await called(tool_of(ours(host), ui=desk), task="Pay.")
+
+    asyncio.run(visit())
+    assert (len(desk.shown), len(paid)) == (asked, 3 - asked)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ConfirmationUIResult("modify"),
+        ConfirmationUIResult("confirm", remember=cast(Any, "forever")),
+        ConfirmationUIResult("respond", "paid"),
+        ConfirmationUIResult("reject", cast(Any, 5)),
+    ],
+)
+def test_what_is_no_whole_answer_decides_nothing(said: ConfirmationUIResult) -> None:
+    """A change that says no arguments is no yes to those of the model."""
+    paid: Paid = []
+
+    async def visit() -> str:
+        async with hosting(MemoryJournal(), clerk=clerk(paid, PAY, "Done.")) as host:
+            return await called(tool_of(ours(host), ui=Desk(said)), task="Pay Cy.")
+
+    assert "waits for an answer" in asyncio.run(visit())
+    assert paid == []
+
+
+def test_a_human_here_sees_all_that_the_question_says() -> None:
+    """What the tool does, for whom it works, until when it counts, and why an answer did not."""
+    paid: Paid = []
+    wrong = ConfirmationUIResult("modify", new_tool_params={"to": "Cy", "amount": "x"})
+    desk = Desk(wrong, ConfirmationUIResult("later"))
+    policy = WithQuestionOptions(AlwaysAskPolicy(), expires_s=3600)
+
+    async def visit() -> None:
+        helper = AgentTool(
+            clerk(paid, PAY, "Done.", policy=policy), name="helper", description="Pays."
+        )
+        boss = Agent(
+            chat_generator=ScriptedChatGenerator(ToolCall("helper", {"task": "Pay."}), "Done."),
+            tools=[helper],
+        )
+        async with hosting(MemoryJournal(), clerk=boss) as host:
+            await called(tool_of(ours(host), ui=desk), task="Pay Cy.")
+
+    asyncio.run(visit())
+    (_, first, _), (_, second, _) = desk.shown
+    for part in ('description: "Pay somebody."', 'in its agents: ["helper"]', 'lapses: "20'):
+        assert part in first
+    assert "note" not in first
+    assert second.startswith('note: "This answer did not count: ')
+    assert "'amount' must be an integer" in second
+    assert second.splitlines()[1:] == first.splitlines()
+
+
 def test_a_call_that_is_made_again_is_the_same_task() -> None:
     """Its message has the id of the call."""
 
@@ -161,6 +244,9 @@ def test_another_url_is_another_tool() -> None:
     one, two = tool_of(None, "/clerk"), tool_of(None, "/boss")
     assert one.version != two.version
     assert one.version == tool_of(None, "/clerk").version
+    tenants = [tool_of(None, f"/clerk?tenant={name}&key=s3cret") for name in "ab"]
+    assert len({one.version, *(each.version for each in tenants)}) == 3
+    assert "s3cret" not in f"{tenants[0]!r} {tenants[0].url} {tenants[0].version}"
 
 
 class Travel(AgentExecutor):

@@ -30,8 +30,11 @@ from google.protobuf.struct_pb2 import Value
 
 from detent.adapters.faces.a2a.faults import A2AAgentError
 from detent.adapters.faces.answers import ask_person
+from detent.adapters.faces.replies import quoted
 from detent.core.codec.json_text import read_json
-from detent.ports.confirmation import ConfirmationUI
+from detent.core.run.approval import Answered, Confirmed, Modified, Rejected
+from detent.core.values.frozen import thaw
+from detent.ports.confirmation import ConfirmationUI, decision_of
 
 ANSWER_BYTES = 16 * 1024 * 1024
 """How many bytes one answer of an agent may have, a stream as well."""
@@ -224,20 +227,20 @@ class _Call:
             return [Part(text=answer)] if is_said else None
         parts: list[Part] = []
         for question in questions:
-            what, state = f"{self.line.name}: {question.get('tool')}", question.get("state", "{}")
-            filled = "" if state == "{}" else f"from its state: {state}"
-            why = "\n".join(filter(None, (str(question.get("reason", "")), filled)))
-            result = await ask_person(ui, what, why, question["arguments"])
-            if result.action not in ("confirm", "modify", "reject"):
-                return None
-            data: dict[str, Any] = {
-                "digest": question["digest"],
-                "approved": result.action != "reject",
-            }
-            if result.action == "modify":
-                data["editedArgs"] = result.new_tool_params
-            if result.feedback:
-                data["feedback"] = result.feedback
+            what = f"{self.line.name}: {question.get('tool')}"
+            result = await ask_person(ui, what, _told(question), question["arguments"])
+            match decision_of(result):
+                case Confirmed(remember):
+                    data: dict[str, Any] = {"approved": True, "remember": remember}
+                case Modified(arguments, feedback):
+                    whole = thaw(arguments)
+                    data = {"approved": True, "editedArgs": whole, "feedback": feedback}
+                case Rejected(feedback):
+                    data = {"approved": False, "feedback": feedback}
+                case Answered() | None:  # the wire has no result in the tool's place
+                    return None
+            data = {name: value for name, value in data.items() if value is not None}
+            data["digest"] = question["digest"]
             parts.append(Part(data=ParseDict(data, Value())))
         return parts
 
@@ -254,6 +257,24 @@ def _question(part: Part) -> Mapping[str, Any] | None:
         case _:
             pass
     return None
+
+
+def _told(question: Mapping[str, Any]) -> str:
+    """All that a question says beside the call, a line each: no text of theirs makes another."""
+    labels = {
+        "note": "note",
+        "description": "description",
+        "reason": "reason",
+        "state": "from its state",
+        "agents": "in its agents",
+        "expiresAt": "lapses",
+    }
+    lines: list[str] = []
+    for name, label in labels.items():
+        value = question.get(name)
+        text = value if name == "state" and isinstance(value, str) else quoted(value)
+        lines += [f"{label}: {text}"] if value and value != "{}" else []
+    return "\n".join(lines)
 
 
 class _Taken:

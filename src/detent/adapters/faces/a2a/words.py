@@ -122,6 +122,8 @@ def question_parts(call: PendingCall, note: str = "") -> Iterator[Part]:
         "parameters": json.dumps(plain["parameters"], default=repr),
         "reason": sound(call.reason),
         "editable": call.answers.modify != (),
+        "agents": list(map(sound, call.agents)),
+        "note": sound(note),
     }
     if call.expires_at is not None:
         data["expiresAt"] = datetime.fromtimestamp(call.expires_at, UTC).isoformat()
