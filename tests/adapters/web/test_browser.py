@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 from detent.machine import CancelRequested
+from detent.web import Person
 from tests.adapters.web.browsers import ANN, BOB, NEEDS_BROWSER, Site, opened
 from tests.adapters.web.pages import HOSTILE, Paid, clerk, waiting
 
@@ -42,6 +44,26 @@ def test_two_people_work_through_an_inbox_that_follows(site: Site, browser: Any)
     site.wait_for("two")
     sync_api.expect(mine.get_by_text("Nothing waits for you.")).to_be_visible()
     assert [(one["to"], one["amount"]) for one in site.paid] == [("Ann", 50), ("Bob", 2)]
+    assert problems == []
+
+
+def test_an_open_page_is_shown_anew_once_somebody_else_has_signed_in(browser: Any) -> None:
+    """It says whose it is: its buttons are never those of one person under another one's name."""
+    now = ["Ada"]
+
+    async def who(request: Request) -> Person | None:
+        return Person(now[0])
+
+    problems: list[str] = []
+    site = Site(lambda: waiting({"one": clerk([], ANN, runs=2)}), sign_in=who)
+    try:
+        mine = opened(browser, site.url, problems)
+        sync_api.expect(mine.get_by_text("You are Ada")).to_be_visible()
+        now[0] = "Bob"
+        site.do(site.host.start("one", "Pay.", run_id="two"))
+        sync_api.expect(mine.get_by_text("You are Bob")).to_be_visible()
+    finally:
+        site.close()
     assert problems == []
 
 

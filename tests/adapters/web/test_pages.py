@@ -326,6 +326,40 @@ def test_two_people_answer_for_one_call() -> None:
     assert len(paid) == 1
 
 
+def test_what_one_person_was_shown_is_not_sent_in_the_name_of_another() -> None:
+    """An app around may have somebody else sign in, in the same browser, with a page still open."""
+    paid: Paid = []
+
+    async def who(request: Request) -> Person | None:
+        name = request.headers.get("x-user")
+        return None if name is None else Person(name, name)
+
+    two = WithApprovers(AlwaysAskPolicy(), Approvers(2))
+    agent = clerk(paid, ANN, two, approvers=lambda said, _: Principal(said.credential or "?"))
+
+    async def visit() -> list[Any]:
+        async with waiting({"clerk": agent}) as host, visitor(web_app(host, sign_in=who)) as client:
+            client.headers["x-user"] = "ann"
+            form = {**await asked(client, host), "answer": "confirm"}
+            page = {"detent-page": form["csrf"]}
+            found: list[Any] = [await client.post("/decide", data=form)]
+            found.append(await client.get("/part/questions", headers=page))
+            client.headers["x-user"] = "bob"
+            found.append(await client.post("/decide", data=form))
+            found.append(await client.get("/part/questions", headers=page))
+            (question,) = await host.pending()
+            own = {**await asked(client, host), "answer": "confirm"}
+            found += [question.call.votes, await client.post("/decide", data=own)]
+            await host.result("clerk", timeout=10)
+            return found
+
+    ann, part, old, other, votes, bob = asyncio.run(visit())
+    assert (ann.status_code, part.status_code, old.status_code) == (303, 200, 403)
+    assert "or of somebody else: open the page again" in old.text
+    assert (other.status_code, other.headers["hx-refresh"], other.text) == (204, "true", "")
+    assert (votes, bob.status_code, len(paid)) == (("ann",), 303, 1)
+
+
 def test_the_second_of_two_answers_is_told_that_it_comes_too_late() -> None:
     """By whom it was decided first; and nothing runs twice."""
     paid: Paid = []

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from detent.adapters.web.app import CHANGING, PAGES
+from detent.adapters.web.app import CHANGING, PAGES, PARTS
 from detent.hosts import Host
 from detent.web import Person, TokenFile, Tokens, web_app
 from tests.adapters.web.browsers import Site
@@ -191,7 +191,9 @@ def test_who_may_only_look_changes_nothing_on_a_page() -> None:
         ):
             await signed_in(client, EYE)
             (question,) = await host.pending()
-            paths = [*(path for path in PAGES if "{" not in path and "compare" not in path)]
+            paths = [
+                *(path for path in (*PAGES, *PARTS) if "{" not in path and "compare" not in path)
+            ]
             paths += [f"/question/{question.call.digest}/clerk", "/run/clerk", "/moment/clerk?at=1"]
             pages = [await client.get(path) for path in paths if not path.startswith("/live")]
             csrf = token_in(pages[0].text)

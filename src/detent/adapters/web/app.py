@@ -35,6 +35,7 @@ from detent.adapters.web.protection import (
     Headers,
     NamedHosts,
     forgery,
+    is_of_somebody_else,
     not_local,
 )
 from detent.adapters.web.rendering import base_of, page
@@ -101,23 +102,26 @@ def web_app(
 
 PAGES: Mapping[str, Page] = {
     "/": inbox.inbox,
-    "/part/questions": inbox.questions,
     "/question/{digest}/{run_id:path}": inbox.question,
     "/decided": decided.decided,
-    "/part/decided": decided.decided_part,
     "/runs": runs.runs,
     "/run/{run_id:path}": runs.run,
-    "/part/run/{run_id:path}": runs.run_part,
     "/raw/{run_id:path}": runs.raw,
     "/moment/{run_id:path}": moments.moment,
-    "/part/moment/{run_id:path}": moments.moment_part,
     "/proof/{run_id:path}": moments.proof,
     "/compare": moments.compare,
     "/overview": overview.overview,
     "/live/questions": live.questions,
     "/live/run/{run_id:path}": live.run,
 }
-"""The pages, and the parts of one that are asked for again."""
+"""The pages, and what they listen to."""
+PARTS: Mapping[str, Page] = {
+    "/part/questions": inbox.questions,
+    "/part/decided": decided.decided_part,
+    "/part/run/{run_id:path}": runs.run_part,
+    "/part/moment/{run_id:path}": moments.moment_part,
+}
+"""The parts of a page that are asked for again."""
 CHANGING: Mapping[str, Page] = {
     "/decide": inbox.decide,
     "/decide-many": inbox.decide_many,
@@ -136,6 +140,10 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
         Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         *(Route(path, _for_known_people(handler, sign_in)) for path, handler in PAGES.items()),
         *(
+            Route(path, _for_known_people(_of_own_page(handler), sign_in))
+            for path, handler in PARTS.items()
+        ),
+        *(
             Route(path, _for_known_people(_ours(handler), sign_in), methods=["POST"])
             for path, handler in CHANGING.items()
         ),
@@ -145,7 +153,7 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
         routes += [
             Route("/sign-in", _sign_in_page, methods=["GET"]),
             Route("/sign-in", _ours(_signing_in(sign_in)), methods=["POST"]),
-            Route("/sign-out", _ours(_sign_out), methods=["POST"]),
+            Route("/sign-out", _signing_out(sign_in), methods=["POST"]),
         ]
     return routes
 
@@ -171,6 +179,18 @@ def _for_known_people(handler: Page, sign_in: SignIn | None) -> Page:
     return guarded
 
 
+def _of_own_page(handler: Page) -> Page:
+    """The part of a page, for whom the page was shown to; to others all of it is shown anew."""
+
+    @wraps(handler)
+    async def guarded(request: Request) -> Response:
+        if is_of_somebody_else(request, request.state.person):
+            return Response(status_code=204, headers={"HX-Refresh": "true"})
+        return await handler(request)
+
+    return guarded
+
+
 def _refused(request: Request, status: int, text: str, person: Person | None = None) -> Response:
     request.state.person = person
     return page(request, "refused.html", status, text=text, details=())
@@ -191,7 +211,8 @@ def _ours(handler: Page) -> Page:
     @wraps(handler)
     async def guarded(request: Request) -> Response:
         async with request.form(max_fields=FORM_FIELDS, max_files=0) as form:
-            why = forgery(request, str(form.get("csrf", "")))
+            person: Person | None = getattr(request.state, "person", None)
+            why = forgery(request, person, str(form.get("csrf", "")))
             if why is not None:
                 text = f"This was not done: {why}."
                 return page(request, "refused.html", 403, text=text, details=())
@@ -228,6 +249,15 @@ def _signing_in(tokens: TokenSignIn) -> Page:
     return sign_in
 
 
-async def _sign_out(request: Request) -> Response:
-    request.session.clear()
-    return RedirectResponse(f"{base_of(request)}/sign-in", 303)
+def _signing_out(tokens: TokenSignIn) -> Page:
+    async def end(request: Request) -> Response:
+        request.session.clear()
+        return RedirectResponse(f"{base_of(request)}/sign-in", 303)
+
+    async def sign_out(request: Request) -> Response:
+        request.state.person = await tokens(request)  # who may only look may go as well
+        return (
+            _nobody(request, tokens) if request.state.person is None else await _ours(end)(request)
+        )
+
+    return sign_out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 from collections.abc import Sequence
@@ -13,7 +14,11 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from detent.adapters.web.people import Person
+
 TOKEN = "csrf"  # noqa: S105 - the name of a field
+PAGE = "detent-page"
+"""In what header a page that asks for a part of itself says whose it is: by the token of a form."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -69,20 +74,49 @@ class NamedHosts:
         await app(scope, receive, send)
 
 
-def form_token(request: Request) -> str:
-    """What a form of this session must carry."""
-    token: Any = request.session.setdefault(TOKEN, secrets.token_urlsafe())
-    return str(token)
+def form_token(request: Request, person: Person | None) -> str:
+    """What a form must carry that somebody is shown in this session.
+
+    RULE: it is theirs alone. An app around may have another person sign in, in the same browser:
+    what the one was shown is then not sent in the name of the other.
+    """
+    secret: Any = request.session.setdefault(TOKEN, secrets.token_urlsafe())
+    return _token_of(str(secret), person)
 
 
-def forgery(request: Request, token: str) -> str | None:
-    """Why a request that changes something was not sent by a page of ours; None if it was."""
+def _token_of(secret: str, person: Person | None) -> str:
+    whose = "" if person is None else f"of {person.name}"
+    return hmac.new(secret.encode(), whose.encode(errors="replace"), hashlib.sha256).hexdigest()
+
+
+def forgery(request: Request, person: Person | None, token: str) -> str | None:
+    """Why a request that changes something was not sent by a page of ours; None if it was.
+
+    Args:
+        request: what came.
+        person: whose request it is; None is somebody who has not signed in.
+        token: what its form has carried.
+    """
     if other_site(request):
         return "it comes from another site"
-    known = str(request.session.get(TOKEN, ""))
-    if not known or not hmac.compare_digest(known.encode(), token.encode()):
-        return "its form is not of this session: open the page again"
+    if not _is_theirs(request, person, token):
+        return "its form is not of this session, or of somebody else: open the page again"
     return None
+
+
+def is_of_somebody_else(request: Request, person: Person | None) -> bool:
+    """Whether a page asks for a part of itself that was shown to another person.
+
+    RULE: forms that are put into it would be those of this one, under the name of the other.
+    """
+    token = request.headers.get(PAGE)
+    return token is not None and not _is_theirs(request, person, token)
+
+
+def _is_theirs(request: Request, person: Person | None, token: str) -> bool:
+    secret = str(request.session.get(TOKEN, ""))
+    known = _token_of(secret, person)
+    return bool(secret) and hmac.compare_digest(known.encode(), token.encode(errors="replace"))
 
 
 def other_site(request: Request) -> bool:

@@ -89,7 +89,8 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
     person: Person | None = getattr(request.state, "person", None)
     base = base_of(request)
     here = request.url.path.removeprefix(base)
-    common = {"base": base, "here": here, "token": form_token(request), "person": person}
+    token = form_token(request, person)
+    common = {"base": base, "here": here, "token": token, "person": person}
     text = ENVIRONMENT.get_template(template).render(common | values)
     return HTMLResponse(text, status)
 
