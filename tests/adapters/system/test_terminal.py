@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import sys
 from ast import literal_eval
+from select import select
+from threading import Thread
 from unicodedata import is_normalized, normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detent.adapters.system import terminal
 from detent.adapters.system.terminal import MARK, PLAIN_MARK, escape_control, mark
 
 SPELLED = re.compile(r"\\(x..|u....|U.{8})")
@@ -127,3 +133,45 @@ def test_what_is_drawn_as_the_mark_is_shown_by_its_name(char: str) -> None:
 def test_what_only_sounds_like_the_mark_is_shown(char: str) -> None:
     """Thin lines, dashes, arrows from a bar, pictures and letters: people and models write them."""
     assert escape_control(char) == char
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
+@pytest.mark.parametrize(
+    "paste",
+    [b"n\n", b"y", b"y\n" * 20_000, b"x" * 20_000 + b"\ny\n", b"\x04y\n"],
+    ids=["a line", "a key", "many lines", "a long line", "an end"],
+)
+def test_a_paste_is_dropped_whole(paste: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what the terminal could not hold at once, and takes in as the rest is dropped."""
+    import pty
+    import termios
+
+    monkeypatch.setattr(terminal, "QUIET_S", 0.2)
+    far, near = pty.openpty()
+    mode = termios.tcgetattr(near)
+    with os.fdopen(near) as typed:
+        monkeypatch.setattr(sys, "stdin", typed)
+        pasting = Thread(target=_write_all, args=[far, paste], daemon=True)
+        showing = Thread(target=_read_all, args=[far], daemon=True)
+        pasting.start()
+        showing.start()
+        terminal.drop_typed_keys()
+        assert termios.tcgetattr(near) == mode
+        assert select([near], [], [], 0.1)[0] == []
+        pasting.join(10)
+        os.write(far, b"no\n")
+        assert typed.readline() == "no\n"
+    showing.join(10)
+    os.close(far)
+
+
+def _write_all(far: int, paste: bytes) -> None:
+    while paste:
+        paste = paste[os.write(far, paste[:512]) :]
+
+
+def _read_all(far: int) -> None:
+    """What the terminal shows: it takes in no more once nobody looks at it."""
+    with contextlib.suppress(OSError):
+        while os.read(far, 65_536):
+            pass

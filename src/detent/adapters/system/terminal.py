@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache
+from select import select
+from time import sleep
 from unicodedata import bidirectional, category, east_asian_width, is_normalized, name
 
 MARK = "▌"
@@ -13,6 +15,9 @@ there, as is all that looks like it, so that no model can print a question of it
 
 PLAIN_MARK = "[?]"
 """In its place on a terminal that cannot show it. Text from elsewhere can have that."""
+
+QUIET_S = 0.05
+"""So long nothing comes, in seconds, until all is dropped that was typed before a question."""
 
 
 class Marked(str):
@@ -120,18 +125,34 @@ def drop_typed_keys() -> None:
     """Forget what was typed at the terminal and not read yet: it answers nothing asked from now on.
 
     Where the input is no terminal, nothing is dropped: it was written as answers.
+
+    RULE: of a long paste a terminal holds the begin, and takes in more as that is dropped. So it is
+    dropped until nothing has come for `QUIET_S`.
     """
     if sys.stdin is None or not sys.stdin.isatty():
         return
     if sys.platform == "win32":
         import msvcrt
 
-        while msvcrt.kbhit():
+        while msvcrt.kbhit() or (sleep(QUIET_S), msvcrt.kbhit())[1]:
             msvcrt.getwch()
     else:
         import termios
 
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        typed = sys.stdin.fileno()
+        mode = termios.tcgetattr(typed)
+        special = mode[6].copy()
+        special[termios.VMIN], special[termios.VTIME] = 1, 0
+        # else a line is seen once it has ended, and one that is longer than the terminal holds not
+        each_key = [*mode[:3], mode[3] & ~termios.ICANON, *mode[4:6], special]
+        termios.tcsetattr(typed, termios.TCSANOW, each_key)
+        try:
+            termios.tcflush(typed, termios.TCIFLUSH)
+            while select([typed], [], [], QUIET_S)[0]:
+                termios.tcflush(typed, termios.TCIFLUSH)
+        finally:
+            termios.tcsetattr(typed, termios.TCSANOW, mode)
+            termios.tcflush(typed, termios.TCIFLUSH)
 
 
 def _told_apart(match: re.Match[str]) -> str:
