@@ -333,6 +333,27 @@ def test_one_no_is_enough() -> None:
     assert (bank.by(), bank.paid) == (["Ada"], [])
 
 
+SPELLED = ("Zoe\u0308", "ZO\u00cb", " Zo\u00eb\t", "Zo\u00eb\u200b", "\uff3ao\u00eb")
+
+
+@pytest.mark.parametrize("other", SPELLED)
+def test_a_name_in_another_spelling_is_no_other_person(other: str) -> None:
+    """As accents, case, spaces and what cannot be seen come out of directories and forms."""
+    bank = Bank(lambda decision, _: Principal(decision.credential or "?"))
+    policy = WithApprovers(AlwaysAskPolicy(), Approvers(2, apart=True))
+    bank = evolve(bank, policy=policy)
+    (waiting,) = bank.stopped(started_by="zoe")
+    agent = bank.agent()
+    (waiting,) = agent.decide("r", evolve(waiting.confirm(), credential="Zo\u00eb"))
+    with pytest.raises(DecisionRefusedError) as raised:
+        agent.decide("r", evolve(waiting.confirm(), credential=other))
+    assert raised.value.refusal.why == "repeated"
+    with pytest.raises(DecisionRefusedError) as raised:
+        agent.decide("r", evolve(waiting.confirm(), credential="Zoe "))
+    assert raised.value.refusal.why == "not_entitled"
+    assert agent.decide("r", evolve(waiting.confirm(), credential="Zo\u00eb Z.")) == ()
+
+
 def test_two_people_confirm_the_same_or_nothing() -> None:
     """A change that only one of them has seen, or an answer in the tool's place, is none of two."""
     bank = Bank(by_token, WithApprovers(AlwaysAskPolicy(), Approvers(2)))
@@ -798,6 +819,8 @@ def test_a_signed_text_is_no_signed_decision_and_of_one_person() -> None:
         ("Ada", "head", "no Base64 !"),
     ):
         assert not keys.has_signed(name, text, given)
+    ended = ApproverKeys({"Ada": evolve(KEYS["Ada"], until=0)})
+    assert ended.has_signed("Ada", "head", signature)  # what was signed before is still there
 
 
 def test_a_change_by_one_person_is_none_of_two() -> None:

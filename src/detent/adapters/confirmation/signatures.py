@@ -172,7 +172,11 @@ class ApproverKeys:
         return ""
 
     def has_signed(self, name: str, text: str, signature: str) -> bool:
-        """Whether somebody has signed a text that is no decision: see `Signer.sign_text`."""
+        """Whether somebody has signed a text that is no decision: see `Signer.sign_text`.
+
+        Such a text bears no time, so that `ApproverKey.until` says nothing of it: a text of before
+        counts later as well, and one that is signed with the key behind its end, too.
+        """
         key = self.keys.get(name)
         try:
             public = _ed25519().Ed25519PublicKey.from_public_bytes(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
+from unicodedata import category, normalize
 
 import attrs
 
@@ -134,6 +135,20 @@ NO_APPROVERS = (
 )
 
 
+def person_key(name: str) -> str:
+    """What all spellings of a name have in common: two people differ in it.
+
+    Case, outer and doubled spaces, what cannot be seen, and how letters are composed (NFKC) make
+    no other name: whoever passes names on may have any of these.
+
+    >>> person_key(" ZOE\u0308 ") == person_key("zo\u00eb")
+    True
+    """
+    folded = normalize("NFKC", normalize("NFKC", name).casefold())
+    seen = "".join(char for char in folded if char.isspace() or category(char)[0] != "C")
+    return " ".join(seen.split())
+
+
 def not_entitled(
     approvers: Approvers,
     decision: Decision,
@@ -160,7 +175,8 @@ def not_entitled(
         return Refusal("not_entitled", f"{who.name} has not got the role {roles}")
     if isinstance(decision, Rejected):
         return None
-    if approvers.apart and (not started_by or started_by == who.name):
+    key = person_key(who.name)
+    if approvers.apart and (not started_by or person_key(started_by) == key):
         text = "whoever started the run may not say yes, and it is not known who did: begin it "
         text += "with started_by=…"
         if started_by:
@@ -172,7 +188,7 @@ def not_entitled(
         other = "reject it" if not may_say else "answer what came of it, or reject it"
         text = f"{count} people must confirm it as it is: {other}, and say what is wrong"
         return Refusal("not_allowed", text)
-    if who.name in votes:
+    if key in map(person_key, votes):
         text = f"{who.name} has said yes already: somebody else must, too"
         return Refusal("repeated", text)
     return None

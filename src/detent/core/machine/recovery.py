@@ -10,7 +10,7 @@ from attrs import evolve
 
 from detent.core.machine.beginning import idle_call
 from detent.core.machine.binding import as_stale, binding_of, digest_of
-from detent.core.machine.calls import not_entitled
+from detent.core.machine.calls import not_entitled, person_key
 from detent.core.machine.delegation import as_far_as, inner_name
 from detent.core.machine.questions import ask_about
 from detent.core.machine.rejections import expire_questions
@@ -320,7 +320,7 @@ def _prove(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at
     elif isinstance(status, AwaitingDecision):
         tool, by = spec.tools[slot.call.tool_name], run.started_by
         sure = {
-            vote.who and vote.who.name: vote
+            vote.who and person_key(vote.who.name): vote
             for vote in status.votes
             if isinstance(yes := vote.decision, Confirmed)
             and not_entitled(status.ask.approvers, yes, vote.who, (), by) is None

@@ -92,7 +92,7 @@ class Principal:
     """Who decides, as an authenticator says: it names, and nobody else does.
 
     Attributes:
-        name: who it is: two people have two names.
+        name: who it is: two people have two names, other than by their case or their spaces.
         roles: what they may decide about, see `Approvers`.
         proof: by what it was proven, to be looked at again when the decision is read; never a
             password or a token.
