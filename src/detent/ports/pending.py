@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from attrs import asdict, evolve, field, frozen
 
+from detent.core.codec.json_text import rounding_faults
 from detent.core.control.decisions import ToolExecutionDecision
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.machine.binding import OutdatedQuestion, outdated_questions
@@ -134,6 +135,14 @@ class PendingCall:
         found = faults(arguments, self.parameters)
         wrong = [sentence for sentence in found if not any(name in sentence for name in left)]
         return all_without_secrets(wrong, arguments, frozenset(self.masked))
+
+    def rounding_faults(self, arguments: Mapping[str, Any]) -> list[str]:
+        """One sentence for each number of changed arguments that nobody may have changed.
+
+        For changes that come from pages: JavaScript rounds whole numbers from 2^53 on as it reads
+        them. Who types each argument as a text, or is a program in Python, needs none of that.
+        """
+        return rounding_faults(arguments, self.arguments)
 
     def confirm(
         self, *, by: str | None = None, remember: Scope | None = None

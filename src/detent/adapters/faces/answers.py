@@ -86,7 +86,8 @@ def decision_in(
         return call.confirm(by=by, remember=remember)
     if not isinstance(edited, dict):
         return "editedArgs is no object"
-    return "; ".join(call.faults(edited)) or call.modify(edited, text, by=by)
+    faults = call.faults(edited) or call.rounding_faults(edited)
+    return "; ".join(faults) or call.modify(edited, text, by=by)
 
 
 async def ask_person(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from json.encoder import encode_basestring_ascii
-from math import isfinite
+from math import inf, isfinite
 from types import NoneType
 from typing import Any, Never
 
 from detent.core.values.frozen import FrozenDict, FrozenList
+
+NUMBERS = (int, float)
 
 TAG = "$type"
 """The entry that says which class an object is of."""
@@ -19,6 +21,10 @@ NATIVE: frozenset[type] = frozenset({str, int, float, bool, NoneType})
 
 LEAST, MOST = -(2**63), 2**63 - 1
 """Of 64 bits: beyond them readers of JSON round, or refuse."""
+
+EXACT = 2**53
+"""Below it each whole number is a double, which is all that JavaScript has; from it on two may be
+the same."""
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 _make: Any = getattr(json.encoder, "c_make_encoder", None)  # only CPython has it
@@ -64,12 +70,44 @@ def _refuse(text: str) -> Never:
 
 def is_finite(value: object) -> bool:
     """Whether no float in JSON that has been read, however deep, is infinite or no number."""
+    return all(isfinite(item) for item in _parts(value) if isinstance(item, float))
+
+
+def rounding_faults(value: object, shown: object) -> list[str]:
+    """One sentence for each number in `value` that is perhaps one of `shown`, rounded on its way.
+
+    RULE: who sends back what they were shown must not change what they have not touched. A page
+    in JavaScript makes another number of a great one as it reads it, and null of one beyond all
+    floats.
+
+    >>> rounding_faults({"account": 2**53, "amount": 5}, {"account": 2**53 + 1, "amount": 9})
+    ['9007199254740992 is perhaps 9007199254740993, rounded by a program that has doubles alone']
+    """
+    great = [item for item in _parts(shown) if type(item) in NUMBERS and abs(item) >= EXACT]
+    by_double = {_double(item): item for item in great}
+    return [
+        f"{encode(item):.40} is perhaps {encode(by_double[_double(item)]):.40}, rounded by a "
+        "program that has doubles alone"
+        for item in (_parts(value) if great else ())
+        if (type(item) in NUMBERS or item is None)
+        and item not in great
+        and _double(item) in by_double
+    ]
+
+
+def _double(number: Any) -> float:
+    try:
+        return inf if number is None else float(number)
+    except OverflowError:
+        return inf
+
+
+def _parts(value: object) -> Iterator[Any]:
+    """A value and all that is inside it, however deep."""
     level = [value]
     while level:
-        if not all(isfinite(item) for item in level if isinstance(item, float)):
-            return False
+        yield from level
         level = [inner for item in level for inner in _inside(item)]
-    return True
 
 
 def _inside(value: object) -> Iterable[object]:

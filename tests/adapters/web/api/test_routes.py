@@ -98,6 +98,32 @@ def test_a_program_finds_what_waits_decides_and_sees_the_run_go_on() -> None:
     assert "s3cret-value" not in lines
 
 
+def test_a_number_that_a_page_has_rounded_is_no_change() -> None:
+    """JavaScript sends back another one than it was shown; who changes it by a program may."""
+    paid: Paid = []
+    account = 2**53 + 1
+    asked = {"to": "Ann", "amount": account}
+
+    async def visit() -> list[httpx.Response]:
+        async with (
+            hosted(paid, clerk=asked) as host,
+            visitor(web_app(host)) as client,
+        ):
+            shown = (await client.get("/api/pending")).json()["pending"][0]["call"]["arguments"]
+            answers = [
+                await confirmed(client, final_tool_params={**shown, "amount": amount, "to": "Bob"})
+                for amount in (float(account), int(float(account)), account)
+            ]
+            await host.result("clerk", timeout=10)
+            return answers
+
+    *rounded, exact = asyncio.run(visit())
+    assert [one.status_code for one in (*rounded, exact)] == [422, 422, 200]
+    assert {one.json()["error"]["why"] for one in rounded} == {"invalid_arguments"}
+    assert "is perhaps 9007199254740993, rounded" in rounded[1].json()["error"]["text"]
+    assert [(one["to"], one["amount"]) for one in paid] == [("Bob", account)]
+
+
 def test_entries_come_from_where_one_stands() -> None:
     """As JSON, and as a stream after a connection has dropped. What is masked stays so."""
 

@@ -36,13 +36,12 @@ from detent.adapters.faces.following import Spoken
 from detent.adapters.faces.replies import failure_text, question_text, sound
 from detent.adapters.faces.threads import Thread
 from detent.core.chat.messages import ChatRole
+from detent.core.codec.json_text import EXACT
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Acting
 from detent.ports.hosting import HostedAgent, HostedRun
 from detent.ports.pending import PendingCall
 
-EXACT = 2**53
-"""Below it each whole number is a double; from it on two may be the same."""
 JSON_TYPE, TEXT_TYPE = "application/json", "text/plain"
 
 Answers: TypeAlias = Sequence[tuple[str, Mapping[str, Any]]]

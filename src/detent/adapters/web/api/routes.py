@@ -267,6 +267,7 @@ async def decide(request: Request) -> Response:
         raise ApiError(422, "invalid", str(error)) from None
     if decision.digest is None:
         raise ApiError(422, "invalid", "digest: expected that of the call, as it was shown")
+    await _require_exact(host, run_id, decision)
     proof = decision.credential if wanted == "signature" else person.credential
     whole = evolve(decision, by=person.name, credential=proof)
     if wanted == "nothing":  # then one is enough: nobody knows whether two are two
@@ -275,6 +276,14 @@ async def decide(request: Request) -> Response:
     done = await host.send(run_id, whole)
     by = await decider_of(host, run_id, decision.digest) or person.name
     return _outcome(done, by=by, waits_for=await _more_votes(host, asked, whole, by))
+
+
+async def _require_exact(host: Host, run_id: str, decision: ToolExecutionDecision) -> None:
+    """Raise ApiError where a change may be none, but a number that a page has rounded."""
+    change = decision.final_tool_params
+    call = await _call_of(host, run_id, str(decision.digest)) if change else None
+    if call is not None and change and (faults := call.rounding_faults(change)):
+        raise ApiError(422, "invalid_arguments", "; ".join(faults), tuple(faults))
 
 
 async def _call_of(host: Host, run_id: str, digest: str) -> PendingCall | None:
