@@ -32,6 +32,7 @@ from detent.approvals import (
     AskOverBudget,
     CallRule,
     DecisionRefusedError,
+    Deny,
     RuleList,
     WithQuestionOptions,
     audit_log,
@@ -311,6 +312,45 @@ def test_a_budget_forgets_no_units_of_a_whole_number() -> None:
     result = agent.run("go", raise_at_break_point=False)
 
     assert (ran, len(result.pending)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "counted"),
+    [("9007199254740993", 9007199254740994), ("0.3", 0.3), ("1e-999999", 5e-324), ("1e999", 1e300)],
+)
+def test_a_text_of_an_amount_is_rounded_up_where_a_float_has_no_room_for_it(
+    said: str, counted: float
+) -> None:
+    """And is itself where it has."""
+
+    @tool
+    def pay(amount: str) -> str:
+        """Pay."""
+        return "paid"
+
+    run = Agent(chat_generator=ScriptedChatGenerator("x")).run("go").run
+    verdict = AskOverBudget("amount", 5)(ToolCall("pay", {"amount": said}), pay, run)
+    assert isinstance(verdict, Ask)
+    assert verdict.spends.get("amount", 0) == counted
+
+
+def test_two_numbers_too_large_to_look_at_are_not_taken_for_one() -> None:
+    """A denial of equal items is not switched off by them, nor is one of different ones allowed."""
+    unique: dict[str, Any] = {"type": "array", "uniqueItems": True}
+    for rule, expected in (
+        (CallRule("deny", arguments={"amounts": unique}), Deny),
+        (CallRule("allow", arguments={"amounts": unique}), Ask),
+    ):
+        rules = RuleList([rule])
+
+        @tool
+        def pay(amounts: list[int]) -> str:
+            """Pay."""
+            return "paid"
+
+        run = Agent(chat_generator=ScriptedChatGenerator("x")).run("go").run
+        call = ToolCall("pay", {"amounts": [1 << 15_000, (1 << 15_000) + 1]})
+        assert isinstance(rules(call, pay, run), expected)
 
 
 def test_a_limit_of_calls_walks_through_no_run_that_has_had_them() -> None:

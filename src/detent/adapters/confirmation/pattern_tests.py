@@ -22,8 +22,8 @@ Test: TypeAlias = Callable[[object], bool]
 
 HUGE = 1 << BITS_MAX - 1
 """What stands for infinity: it is above each float, and the library can compare it."""
-EXACT = frozenset({"multipleOf", "integer"})
-"""What is said of no infinite number."""
+EXACT = frozenset({"multipleOf", "integer", "uniqueItems"})
+"""What is said of no infinite number, nor of two of which only that they are huge is known."""
 
 
 class UnclearError(Exception):

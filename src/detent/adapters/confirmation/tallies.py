@@ -38,17 +38,22 @@ def _amount_of(value: object) -> float:
     RULE: an amount below zero would make room for more than the budget, confirmed or not, and one
     that a float has no room for counts as the next that it has.
     """
+    number = value
     if isinstance(value, str):
         try:
-            value = float(Decimal(value))
+            number = Decimal(value)
+            value = float(number)
         except (InvalidOperation, OverflowError, ValueError):
             return MOST
     if isinstance(value, float) and isnan(value):
         return MOST
-    if not isinstance(value, int | float) or value <= 0:
+    if not isinstance(value, int | float) or not isinstance(number, int | float | Decimal):
+        return 0.0
+    if number <= 0:
         return 0.0
     amount = float(min(value, MOST))
-    return amount if amount >= min(value, MOST) else nextafter(amount, inf)
+    written = Decimal(repr(amount)) if isinstance(number, Decimal) else amount
+    return amount if amount == MOST or written >= number else nextafter(amount, inf)
 
 
 @frozen
