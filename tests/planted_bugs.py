@@ -232,16 +232,16 @@ BUGS = (
         "a yes to all calls of a tool counts for another tool",
         Edit(
             "core/run/approval.py",
-            'lacks = {"arguments"} if',
-            'lacks = {"arguments", "tool"} if',
+            "return evolve(self.binding, arguments=now.arguments) == now",
+            "return evolve(self.binding, arguments=now.arguments, tool=now.tool) == now",
         ),
     ),
     Bug(
         "a yes to equal calls of a tool counts for other arguments",
         Edit(
             "core/run/approval.py",
-            'if self.scope == "tool" else',
-            'if self.scope != "call" else',
+            'if self.scope == "tool" and self.binding',
+            'if self.scope != "call" and self.binding',
         ),
     ),
     Bug(

@@ -37,6 +37,14 @@ def test_secrets_and_the_state_are_not_shown() -> None:
     assert json.loads(told)["tool_name"] == "pay"
 
 
+def test_a_number_that_a_page_may_have_rounded_is_told() -> None:
+    """By the question that was shown there."""
+    shown = evolve(FIRST, arguments={"account": 2**53 + 1, "amount": 5})
+
+    assert shown.rounding_faults({"account": 2**53 + 1, "amount": 90}) == []
+    assert len(shown.rounding_faults({"account": 2**53, "amount": 90})) == 1
+
+
 def test_a_question_comes_back_from_json() -> None:
     """As it was, so that whoever shows it can check and decide with it."""
     again = PendingCall.from_dict(json.loads(json.dumps(FIRST.to_dict())))

@@ -18,6 +18,7 @@ from attrs import evolve
 from detent import (
     Agent,
     AlwaysAskPolicy,
+    HookError,
     IdempotencyKey,
     MemoryJournal,
     ScriptedChatGenerator,
@@ -370,3 +371,33 @@ def test_a_limit_of_calls_walks_through_no_run_that_has_had_them() -> None:
     assert isinstance(AskAfter(3)(call, pay, cast(Any, NoRun())), Ask)
     with pytest.raises(AttributeError):
         AskAfter(4)(call, pay, cast(Any, NoRun()))
+
+
+def test_no_hook_sends_a_call_to_a_tool_for_which_a_policy_stands() -> None:
+    """Nobody would be asked of it."""
+    paid = list[int]()
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    @tool
+    def pay_before(amount: int) -> str:
+        """Pay, as it was done before."""
+        return "gone"
+
+    @before_tool
+    def redirect(effect: RunTool, _run: object) -> RunTool:
+        return evolve(effect, tool=pay, call=evolve(effect.call, tool_name="pay"))
+
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("pay_before", {"amount": 5}), "done"),
+        tools=[pay, pay_before],
+        hooks=[redirect],
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+    )
+    with pytest.raises(HookError, match="may not send a call of 'pay_before' to 'pay'"):
+        agent.run("go")
+    assert paid == []

@@ -15,6 +15,7 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     AskAbove,
+    AskOncePolicy,
     ChatMessage,
     HITLBreakpointException,
     Limits,
@@ -35,12 +36,14 @@ from detent.approvals import (
     Approvers,
     Ask,
     AskAfter,
+    AskOverBudget,
     CallRule,
     DecisionRefusedError,
     Deny,
     PendingCall,
     Principal,
     RuleList,
+    Scope,
     ToolExecutionDecision,
     Verdict,
     WithApprovers,
@@ -716,3 +719,21 @@ def test_a_call_that_had_a_yes_of_its_own_runs_by_no_other_that_is_taken_back() 
     result = agent("done").resume("r", raise_at_break_point=False)
 
     assert (paid, [one.arguments for one in result.pending]) == ([1, 2], [{"amount": 1}])
+
+
+@pytest.mark.parametrize(("scope", "asked"), [(None, 3), ("arguments", 1), ("tool", 1)])
+def test_what_a_policy_remembers_answers_no_question_of_one_beside_it(
+    scope: Scope | None, asked: int
+) -> None:
+    """It was silent before: nobody has been asked what it asks now, but by who says so."""
+    paid: Paid = []
+    policy = AskOncePolicy() | AskOverBudget("amount", 10)
+    agent = agent_of(paid, policy, *[PAY] * 4, "done", journal=MemoryJournal())
+    agent.run("go", run_id="r", raise_at_break_point=False)
+    count = 0
+    while questions := agent.pending("r"):
+        count += 1
+        agent.decide("r", questions[0].confirm(remember=scope))
+        agent.resume("r", raise_at_break_point=False)
+
+    assert (paid, count) == ([5] * 4, asked)

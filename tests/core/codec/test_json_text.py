@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.codec.json_text import TAG, encode, is_finite, is_plain, read_json
+from detent.core.codec.json_text import TAG, encode, is_finite, is_plain, read_json, rounding_faults
 from detent.core.values.frozen import freeze
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -66,3 +66,21 @@ def test_a_number_without_an_end_is_found_however_deep(number: float) -> None:
     assert not is_finite(number)
     assert not is_finite({"a": [1, ({"b": number},)]})
     assert is_finite({"a": [10**400, 1.5, "inf", None, ({},)]})
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown", "count"),
+    [
+        ({"a": 2**53}, {"a": 2**53 + 1}, 1),
+        ({"a": [2**53, 2**53]}, {"b": [2**53 + 1]}, 2),
+        ({"a": None}, {"a": 10**400}, 1),
+        ({"a": 2**53 + 1, "b": True, "c": "x"}, {"a": 2**53 + 1}, 0),
+        ({"a": 2**53 + 4}, {"a": 2**53 + 1}, 0),
+        ({"a": 5}, {"a": 6}, 0),
+    ],
+)
+def test_a_number_that_may_be_a_rounded_one_is_told(
+    sent: object, shown: object, count: int
+) -> None:
+    """Wherever it stands; what was not great, or is as it was, is not."""
+    assert len(rounding_faults(sent, shown)) == count

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from attrs import field, frozen
 
-from detent.core.values.checks import meant, names_told, no_attribute, number, of_kind
+from detent.core.values.checks import meant, names_told, near_name, no_attribute, number, of_kind
 
 
 @names_told
@@ -71,3 +71,10 @@ def test_an_attribute_that_there_is_not_leads_to_what_is_meant() -> None:
     assert str(led) == "'int' object has no attribute 'plus'; did you mean the sign?"
     near = no_attribute(3, "reel", {})
     assert (str(near), near.name, near.obj) == ("'int' object has no attribute 'reel'", "reel", 3)
+
+
+def test_no_long_name_is_compared_with_others() -> None:
+    """A model may make one up, and to compare it takes as long as it is, with each other one."""
+    assert near_name("wating", ["waiting", "x" * 1_000]) == "waiting"
+    assert near_name("w" * 101, ["w" * 100]) is None
+    assert near_name("w" * 100, ["w" * 101]) is None

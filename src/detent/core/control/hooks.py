@@ -181,6 +181,12 @@ def _rewrite(effect: Any, new: RunTool, run: Run[Any]) -> RunTool | CallRewritte
     if new.name is not effect.name:
         new = evolve(new, name=effect.name)
     if not any(slot.ref == new.ref and slot.clearance is not None for slot in run.slots):
+        names = {each.tool.name for each in (new, effect)} | {new.call.tool_name}
+        if names != {effect.call.tool_name}:
+            raise HookError(
+                f"a hook may not send a call of {effect.tool.name!r} to {new.tool.name!r}, whose "
+                "policies may want something else: it may answer in the tool's place"
+            )
         return new
     is_same = (new.call.tool_name, new.call.id) == (effect.call.tool_name, effect.call.id)
     if new.tool is not effect.tool or new.state is not effect.state or not is_same:

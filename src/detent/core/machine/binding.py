@@ -284,12 +284,17 @@ def is_of_nobody(spec: AgentSpec[Any], run: Run[Any], ref: CallRef) -> bool:
 
 
 def _answers(grant: Grant, at: float | None, ask: Ask) -> bool:
-    """Whether a grant that fits a call answers a question about it: it could, given now."""
+    """Whether a grant that fits a call answers a question about it: it could, given now.
+
+    RULE: where the question alone has said how far a yes counts, that yes answers no question that
+    lets it count for less: another policy wants to be asked that was silent before.
+    """
     answers, lasts_s = ask.answers, ask.answers.remember_s
+    widest = answers.remember if grant.is_explicit else ask.scope
     return (
         answers.confirm
         and not ask.is_failure
-        and SCOPES.index(grant.scope) <= SCOPES.index(answers.remember)
+        and SCOPES.index(grant.scope) <= SCOPES.index(widest)
         and not is_past(grant.expires_at, at)
         and (lasts_s in (None, inf) or not is_past(end_of(grant.at or 0, lasts_s), at))
         and ask.approvers in (ANYBODY, grant.approvers)

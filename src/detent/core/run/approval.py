@@ -363,6 +363,7 @@ class Grant:
         expires_at: when it ends, in seconds since 1970; None is never.
         revealed: what the human saw of the state.
         approvers: who could give it: it is none where others must be asked.
+        is_explicit: whether people have said how far it counts, and not the question alone.
     """
 
     ref: CallRef
@@ -375,6 +376,7 @@ class Grant:
     expires_at: float | None = None
     revealed: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
     approvers: Approvers = ANYBODY
+    is_explicit: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for a web page: which call it was, secrets masked, and what it counts for."""

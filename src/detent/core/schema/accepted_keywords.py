@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from difflib import get_close_matches
 
 from detent.core.schema.explaining.sentences import ASKED
 from detent.core.schema.references import Schema, resolve
 from detent.core.schema.schema_parts import MANY, NAMED, ONE
 from detent.core.schema.validation import Validator, compile_schema
+from detent.core.values.checks import near_name
 from detent.core.values.frozen import thaw
 
 META_SCHEMA = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
@@ -50,7 +50,7 @@ def _keyword_faults(schema: object, root: Schema, path: str) -> Iterator[str]:
         if keyword in UNCHECKED or not isinstance(keyword, str):
             yield f"{place} uses {keyword!r}, which arguments cannot be checked against"
         elif keyword not in KNOWN:  # most are an annotation of somebody's, and not wrong
-            for other in get_close_matches(keyword, KNOWN, 1, cutoff=0.8):
+            if (other := near_name(keyword, KNOWN, 0.8)) is not None:
                 yield f"{place} uses {keyword!r}, which is no keyword; did you mean {other!r}?"
         elif keyword == "$ref" and target_of(rule, root) is None:
             yield f"{place}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"

@@ -12,6 +12,9 @@ from attrs import Attribute, fields
 C = TypeVar("C")
 Check = Callable[[object, "Attribute[Any]", Any], None]
 
+LONGEST = 100
+"""Longer names, in characters, are near no other one."""
+
 
 def of_kind(kind: type, words: str, *, or_none: bool = False) -> Check:
     """A validator. Raises TypeError unless a value is of a kind, which is called `words`."""
@@ -51,10 +54,21 @@ def meant(name: str, names: Iterable[str], likeness: float = 0.6) -> str:
     >>> meant("gone", ["waiting"])
     ''
     """
+    close = near_name(name, names, likeness)
+    return "" if close is None else f"; did you mean {close!r}?"
+
+
+def near_name(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Which of `names` is near a name that is none of them, if one is.
+
+    RULE: a model may make up names, and to compare long ones takes long.
+    """
     from difflib import get_close_matches  # only for a mistake
 
-    close = get_close_matches(name, [*names], n=1, cutoff=likeness)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    if len(name) > LONGEST:
+        return None
+    short = [other for other in names if len(other) <= LONGEST]
+    return next(iter(get_close_matches(name, short, 1, likeness)), None)
 
 
 def no_attribute(owner: object, name: str, others: Mapping[str, str]) -> AttributeError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from attrs import frozen
 from detent.core.schema.explaining.closing import closed_union
 from detent.core.schema.json_values import path_text, short_json
 from detent.core.schema.references import Path, Schema, part_at, resolve
+from detent.core.values.checks import near_name
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -185,8 +185,9 @@ class Explainer:
         properties = self._part(error.schema_path[:-1]).get("properties", {})
         some = [*islice(properties, NAMES_MAX)]
         for name in names:
-            close = [f"did you mean '{match}'?" for match in get_close_matches(name, some, 1)]
-            hint = [*close, f"there is: {', '.join(properties) or 'nothing'}"][0]
+            near = near_name(name, some)
+            there = f"there is: {', '.join(properties) or 'nothing'}"
+            hint = there if near is None else f"did you mean '{near}'?"
             yield f"{self._place(error, name)} is not known; {hint}"
 
     def _need(self, error: ValidationError) -> str:
