@@ -7,19 +7,30 @@ called by the promise that it attacks.
 from __future__ import annotations
 
 import json
+import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from enum import Enum, StrEnum
+from enum import Enum, IntFlag, StrEnum
 from math import inf, nan
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import pytest
 from attrs import frozen
-from pydantic import BaseModel, Field, RootModel, SecretStr, field_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    RootModel,
+    SecretStr,
+    computed_field,
+    field_serializer,
+    model_serializer,
+)
 
 from detent import (
     Agent,
@@ -45,6 +56,8 @@ from detent.approvals import (
 )
 from detent.core.run.run import Run
 from detent.core.state.state import State
+from detent.core.state.stored import visible_data
+from detent.core.tools.defaults import with_defaults
 
 DAY = date(2026, 1, 1)
 BLOCKED = {
@@ -198,6 +211,21 @@ class Refusing(Own):
         raise KeyError(self.status)
 
 
+class Client:
+    """A connection."""
+
+
+CLIENT = Client()
+
+
+class Connected(BaseModel):
+    """Holds a connection, which it does not write."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    to: str = "Ann"
+    by: Client = Field(default=CLIENT, exclude=True)
+
+
 class Named(NamedTuple):
     """A tuple with names."""
 
@@ -228,7 +256,7 @@ class Model(BaseModel):
 class Left(BaseModel):
     """Leaves out what counts."""
 
-    status: str = Field("", exclude=True)
+    status: str = Field(default="", exclude=True)
     at: date = DAY
 
 
@@ -251,6 +279,45 @@ class Masked(BaseModel):
         return "***"
 
 
+class Kept(BaseModel):
+    """Leaves out one of two that have their defaults."""
+
+    status: str = Field(default="blocked", exclude=True)
+    limit: int = Field(default=500, exclude=True)
+
+
+class Texted(BaseModel):
+    """Is written as nothing."""
+
+    status: str = "blocked"
+
+    @model_serializer
+    def write(self) -> str:
+        """Not at all."""
+        return ""
+
+
+class Shared(BaseModel):
+    """Takes what it does not know, by the name that it writes a field under, say."""
+
+    model_config = ConfigDict(extra="allow")
+    x: int = Field(1, serialization_alias="out")
+
+
+class Behind(BaseModel):
+    """Takes what it does not know, by the name of a field that is read by another one, say."""
+
+    model_config = ConfigDict(extra="allow")
+    status: str = Field("blocked", alias="s")
+
+
+class Keys(BaseModel):
+    """Has a dict of anything."""
+
+    status: str = "open"
+    by: dict[Any, Any] = {}
+
+
 class Root(RootModel[Left]):
     """Is another model."""
 
@@ -270,6 +337,8 @@ STATES: dict[str, Callable[[str], Any]] = {
     "an excluded field": lambda status: Left(status=status),
     "an excluded field that is required": lambda status: Needed(status=status),
     "a serializer": lambda status: Masked(status=status),
+    "a field that a default is left out of": lambda status: Kept(status=status),
+    "a text instead of fields": lambda status: Texted(status=status),
     "a root model": lambda status: Root(Left(status=status)),
 }
 
@@ -335,6 +404,17 @@ def test_two_keys_of_one_name_cannot_be_looked_at() -> None:
 
     assert isinstance(verdict, Deny)
     assert "several of its keys have one name" in verdict.reason
+
+
+def test_two_fields_of_one_name_cannot_be_looked_at() -> None:
+    """Whoever may pass more to a class would pass the name that it writes a field under."""
+    for value in (
+        Shared.model_validate({"out": 1}),
+        Behind.model_validate({"status": "open"}),
+        Keys(by={1: "a", "1": "b"}),
+    ):
+        assert isinstance(said("deny", BLOCKED, value), Deny)
+        assert isinstance(said("allow", {"type": "object"}, value), Deny)
 
 
 @dataclass
@@ -439,7 +519,7 @@ class Excluded(BaseModel):
     """Leaves out the amount."""
 
     to: str = "Ann"
-    amount: int = Field(5, exclude=True)
+    amount: int = Field(default=5, exclude=True)
 
 
 class Serialized(BaseModel):
@@ -451,6 +531,95 @@ class Serialized(BaseModel):
     def write(self, value: int) -> int:
         """Nothing."""
         return 0
+
+
+class Blocked(BaseModel):
+    """Leaves out all."""
+
+    status: str = Field(default="blocked", exclude=True)
+    limit: int = Field(default=500, exclude=True)
+
+
+class Sparing(BaseModel):
+    """Leaves out what it has by default."""
+
+    to: str = "Ann"
+    limit: int = 500
+
+    @model_serializer(mode="wrap")
+    def write(self, handler: Any) -> Any:
+        """Little."""
+        return {name: x for name, x in handler(self).items() if x != 500}
+
+
+class Computed(BaseModel):
+    """Writes more than it holds."""
+
+    width: int = 2
+
+    @computed_field
+    def area(self) -> int:
+        """Of a square."""
+        return self.width**2
+
+
+class Adding(BaseModel):
+    """Writes a word of its own."""
+
+    to: str = "Ann"
+
+    @model_serializer(mode="wrap")
+    def write(self, handler: Any) -> Any:
+        """More."""
+        return {**handler(self), "kind": "it"}
+
+
+class Rate(float):
+    """A number of a class of its own."""
+
+
+class Money(BaseModel):
+    """Is written as a text."""
+
+    cents: int = 5
+    at: timedelta = timedelta(seconds=5)
+    rate: float = Rate(nan)
+    names: set[str] = {"b", "a"}
+
+    @model_serializer
+    def write(self) -> str:
+        """Of the cents alone."""
+        return f"{self.cents} cents"
+
+
+class Private(BaseModel):
+    """Has more than its fields."""
+
+    to: str = "Ann"
+    _limit: int = PrivateAttr(default=1)
+
+
+def private(limit: int) -> Private:
+    value = Private()
+    value._limit = limit
+    return value
+
+
+UNSEEN = private(9)
+
+
+class Plain(BaseModel):
+    """Has an enum that is not looked at as such."""
+
+    model_config = ConfigDict(use_enum_values=True)
+    currency: Currency = Currency.EUR
+
+
+class Rights(IntFlag):
+    """What somebody may do."""
+
+    READ = 1
+    WRITE = 2
 
 
 MUCH = Serialized(amount=9000)
@@ -487,11 +656,10 @@ class Several(list[int]):
 @pytest.mark.parametrize(
     ("kind", "default"),
     [
-        (Excluded, Excluded(amount=9000)),
-        (Serialized, Serialized(amount=9000)),
-        (list[Excluded], [Excluded(amount=9000)]),
-        (Excluded | None, Excluded(amount=9000)),
-        (Annotated[Excluded, "what"], Excluded(amount=9000)),
+        (Private, UNSEEN),
+        (list[Private], [UNSEEN]),
+        (Private | None, UNSEEN),
+        (Annotated[Private, "what"], UNSEEN),
         (Liar, liar(9)),
         (int, Lying()),
         (dict, {"a": {1: 2}}),
@@ -508,11 +676,73 @@ def test_a_default_that_no_json_says_makes_no_tool(kind: Any, default: object) -
         with_default(kind, default)
 
 
-class Client:
-    """A connection."""
+HONEST: list[tuple[Any, Any, object]] = [
+    (Excluded, Excluded(), {"to": "Ann", "amount": 5}),
+    (Excluded, Excluded(amount=9000), {"to": "Ann", "amount": 9000}),
+    (list[Excluded], [Excluded(amount=9000)], [{"to": "Ann", "amount": 9000}]),
+    (Serialized, MUCH, {"amount": 9000}),
+    (Sparing, Sparing(), {"to": "Ann", "limit": 500}),
+    (Computed, Computed(), {"width": 2}),
+    (Adding, Adding(), {"to": "Ann"}),
+    (Plain, Plain(), {"currency": "eur"}),
+    (Rights, Rights.READ | Rights.WRITE, 3),
+    (Sequence[int], range(3), [0, 1, 2]),
+    (set[int], {1: 1}.keys(), [1]),
+    (Shared, Shared.model_validate({"y": 5}), {"x": 1, "y": 5}),
+]
 
 
-@pytest.mark.parametrize("default", [Client(), Excluded(amount=9000), {Currency.EUR: 5000}])
+@pytest.mark.parametrize(("kind", "default", "form"), HONEST)
+def test_a_default_is_judged_by_all_that_it_holds(kind: Any, default: Any, form: object) -> None:
+    """Whatever its class leaves out, puts in another's place or adds."""
+    tool, run = with_default(kind, default), Run("r", State({}))
+    rules = RuleList([CallRule("deny", arguments={"it": {"const": form}})], otherwise="allow")
+
+    assert tool.parameters["properties"]["it"]["default"] == form
+    assert isinstance(rules(ToolCall("pay", {"to": "x"}), tool, run), Deny)
+
+
+def test_a_default_that_the_state_stands_for_need_not_be_said() -> None:
+    """Also where another one cannot be."""
+
+    def send(to: str, by: Any = CLIENT, key: Private = UNSEEN) -> str:
+        return to
+
+    send.__annotations__["key"] = Private
+    tool = create_tool_from_function(send, inputs_from_state={"key": "key"})
+
+    assert tool.opaque_defaults == {"by"}
+
+
+class Link(BaseModel):
+    """One of a chain."""
+
+    next: Link | None = None
+    at: int = Field(default=0, exclude=True)
+
+
+def test_a_chain_of_models_is_looked_at_once() -> None:
+    """However long it is, each is written once."""
+    chain, looks = None, []
+    for at in range(120):
+        chain = Link(next=chain, at=at)
+
+    def watch(frame: Any, event: str, argument: object) -> None:
+        looks.append(event == "call")
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        data = visible_data(chain, Link)
+    finally:
+        sys.setprofile(before)
+
+    assert data["at"] == 119
+    assert data["next"]["next"]["at"] == 117
+    assert sum(looks) < 120 * 100
+
+
+@pytest.mark.parametrize("default", [Client(), UNSEEN, {Currency.EUR: 5000}])
 def test_no_rule_allows_by_a_default_that_it_cannot_look_at(default: object) -> None:
     """Of what may be anything: people are shown its type alone, and what a model says is judged."""
     tool = with_default(Any, default)
@@ -548,12 +778,15 @@ def test_a_schema_by_hand_may_leave_out_a_default_that_no_json_says() -> None:
 
 
 def test_a_default_in_a_record_that_no_json_says_is_said_by_the_model() -> None:
-    """As one that code makes."""
+    """As one that code makes. So does one that is said, and not read: a call would be filled in."""
 
     @frozen
     class Bill:
         to: str
         paid: Serialized = MUCH
+        by: Private = UNSEEN
+        may: Rights = Rights.READ | Rights.WRITE
+        days: Sequence[int] = range(2)
 
     def send(bill: Bill) -> str:
         return str(bill)
@@ -561,8 +794,34 @@ def test_a_default_in_a_record_that_no_json_says_is_said_by_the_model() -> None:
     send.__annotations__["bill"] = Bill
     schema = create_tool_from_function(send).parameters["properties"]["bill"]
 
-    assert schema["required"] == ["to", "paid"]
-    assert "default" not in schema["properties"]["paid"]
+    assert schema["required"] == ["to", "by", "may"]
+    known = {name: x["default"] for name, x in schema["properties"].items() if "default" in x}
+    assert known == {"paid": {"amount": 9000}, "days": [0, 1]}
+
+
+class Order(BaseModel):
+    """Has models for defaults."""
+
+    what: Excluded = Excluded(amount=9000)
+    size: Computed = Computed(width=3)
+
+
+def test_a_default_in_a_model_is_filled_in_as_what_it_is() -> None:
+    """With what its class leaves out, and without what it makes of it."""
+    ran: list[Order] = []
+
+    def send(order: Order) -> str:
+        ran.append(order)
+        return "sent"
+
+    send.__annotations__["order"] = Order
+    call = ToolCall("send", {"order": {}})
+    tool = create_tool_from_function(send)
+    Agent(chat_generator=ScriptedChatGenerator(call, "done"), tools=[tool]).run("go")
+
+    whole = {"what": {"to": "Ann", "amount": 9000}, "size": {"width": 3}}
+    assert with_defaults(call, tool) == {"order": whole}
+    assert ran == [Order()]
 
 
 @pytest.mark.parametrize(
@@ -571,7 +830,18 @@ def test_a_default_in_a_record_that_no_json_says_is_said_by_the_model() -> None:
         (Excluded(amount=9000), {"to": "Ann", "amount": 9000}),
         (Serialized(amount=9000), {"amount": 9000}),
         (Masked(status="open"), {"status": "open", "pin": "**********"}),
-        (Needed(status="open"), {"status": "open", "pin": "<SecretStr>"}),
+        (Needed(status="open"), {"status": "open", "pin": "**********"}),
+        (Excluded(), {"to": "Ann", "amount": 5}),
+        (Blocked(limit=9000), {"status": "blocked", "limit": 9000}),
+        (Sparing(limit=500), {"to": "Ann", "limit": 500}),
+        (Computed(), {"width": 2, "area": 4}),
+        (Adding(), {"to": "Ann", "kind": "it"}),
+        (Connected(), {"to": "Ann", "by": "<Client>"}),
+        (Money(), {"cents": 5, "at": "PT5S", "rate": "nan", "names": ["a", "b"]}),
+        (Shared(x=1), {"out": 1}),
+        (nan, "nan"),
+        (-inf, "-inf"),
+        ("\ud800", "\\ud800"),
         ({DAY: nan}, {"2026-01-01": "nan"}),
         ([GREAT, 2**70, "\ud800"], ["<int>", hex(2**70), "\\ud800"]),
         (Client(), "<Client>"),

@@ -12,6 +12,7 @@ from attrs import NOTHING
 
 from detent.core.schema.accepted_keywords import schema_faults, without
 from detent.core.schema.constraints import plain_bound, rules_of
+from detent.core.schema.model_names import has_model_parts
 from detent.core.schema.record_fields import (
     EMPTY,
     NoSchemaError,
@@ -20,7 +21,7 @@ from detent.core.schema.record_fields import (
     require_name,
 )
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
-from detent.core.tools.default_forms import default_form
+from detent.core.tools.default_forms import default_form, written
 
 Json: TypeAlias = dict[str, Any]
 Describe: TypeAlias = abc.Callable[[type], abc.Mapping[str, str]]
@@ -125,7 +126,7 @@ class SchemaWriter:
                 schema = self.schema(field.declared)
             except TypeError as error:
                 raise TypeError(f"in {kind.__name__}.{field.name}: {error}") from error
-            default = default_data(field.default, field.declared)
+            default = default_data(field.default, field.declared, is_read=True)
             properties[field.name] = documented(schema, texts.get(field.name, ""), default)
             # nobody can be shown, or asked about, what a function will make: the model is to say it
             is_unsaid = default is NOTHING and field.default is not NOTHING
@@ -178,6 +179,10 @@ def _writer_like(known: Any) -> Any:
             factory = schema.get("default_factory")
             return factory() if factory in EMPTY else super().get_default_value(schema)
 
+        def encode_default(self, dft: Any) -> Any:
+            is_whole = has_model_parts(type(dft))  # else its class would leave out what it likes
+            return written(dft) if is_whole else super().encode_default(dft)
+
         def union_schema(self, schema: Any) -> Any:
             if schema.get("mode") == "left_to_right":
                 raise NoSchemaError(
@@ -225,10 +230,15 @@ def documented(schema: Json, text: str, default: object = NOTHING) -> Json:
     return schema
 
 
-def default_data(default: object, declared: Any) -> object:
-    """The JSON of a default of something of a type; NOTHING where none says all of it."""
+def default_data(default: object, declared: Any, *, is_read: bool = False) -> object:
+    """The JSON of a default of something of a type; NOTHING where none says all of it.
+
+    If it `is_read`, as what a call is filled in with, also where it is read as another value.
+    """
     form = None if default is NOTHING else default_form(default, declared)
-    return NOTHING if form is None or form.fault else form.data
+    if form is None or form.fault or (is_read and not form.is_read):
+        return NOTHING
+    return form.data
 
 
 def annotated_text(declared: object) -> str:

@@ -1,15 +1,15 @@
 """Visible forms: plain JSON of a value for those who judge it, rules and people.
 
 It is the stored form, by the very code that writes that, but for what is there only to be read
-back: no type stands beside a value, and a dict is an object whatever its keys are. What a model
-leaves out of its JSON is added: who judges a value must not see another one than runs.
+back: no type stands beside a value, and a dict is an object whatever its keys are. A model is there
+by its fields, whatever it writes: who judges a value must not see another one than runs.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from detent.core.codec.forms import (
@@ -17,18 +17,14 @@ from detent.core.codec.forms import (
     ESCAPES,
     Form,
     NoFormError,
-    is_model,
-    is_record,
     is_storable,
     plain_type,
 )
 from detent.core.codec.json_text import is_native
 from detent.core.codec.open_values import OpenValueConverter
-from detent.core.codec.whole_forms import whole_form
 from detent.core.errors import UnstorableError
+from detent.core.schema.model_names import by_names, has_model_parts, model_parts, part_form
 from detent.core.schema.type_checks import bare_type
-
-MISSING = object()
 
 
 def visible_form(value: object, hint: object = Any, types: Iterable[object] = ()) -> Any:
@@ -82,8 +78,8 @@ class _Converter(OpenValueConverter):
 
     def _own_form(self, kind: Any, hint: Any) -> Form:
         form = super()._own_form(kind, hint)
-        if is_model(kind) and not is_record(kind):
-            return Form(lambda value: self._model(form, value), form.unpack)
+        if has_model_parts(kind):
+            return Form(self._model, form.unpack)
         return form
 
     def _dict_form(self, make: Any, key: Form, form_of: Callable[[Any], Form]) -> Form:
@@ -95,33 +91,22 @@ class _Converter(OpenValueConverter):
 
         return Form(pack, super()._dict_form(make, key, form_of).unpack)
 
-    def _model(self, form: Form, value: Any) -> Any:
-        """What a model of pydantic writes of itself, and its fields where that is another value."""
-        written = form.pack(value)
-        try:
-            made = form.unpack(written)
-        except Exception:  # noqa: BLE001 - it may lack what is left out
-            made = MISSING
-        if whole_form(made) == whole_form(value):
-            return written
-        if getattr(value, "__pydantic_root_model__", False):
-            return self._pack_open(value.root)
-        fields = {_written_name(name, info): name for name, info in _fields_of(value)}
-        known = written if isinstance(written, dict) else {}
-        return known | {
-            alias: self._part(getattr(value, name), getattr(made, name, MISSING), known.get(alias))
-            for alias, name in fields.items()
-            if hasattr(value, name)
-        }
+    def _model(self, value: Any) -> Any:
+        """A model of pydantic: all its fields, and what it writes that is none."""
+        kind = type(value)
+        if kind.__pydantic_root_model__:
+            return part_form(kind, value.root, self._pack_typed)
+        held = model_parts(value)
+        forms = map(partial(self._part, value), held, held.values())
+        parts = dict(zip(held, forms, strict=True))
+        return _more(value, held) | by_names(_written_names(kind), parts)
 
-    def _part(self, part: Any, made: Any, written: Any) -> Any:
-        """A field: as the model writes it, where that is the value, or nothing else is known."""
-        if made is not MISSING and whole_form(made) == whole_form(part):
-            return written
+    def _part(self, value: Any, name: str, part: Any) -> Any:
         try:
-            return self._pack_open(part)
-        except NoFormError:  # a secret, say, of which the model writes a mask
-            return f"<{type(part).__qualname__}>" if written is None else written
+            return part_form(type(value), part, self._pack_typed)
+        except NoFormError:  # which only the model knows to write, or nobody
+            written = value.model_dump(mode="json", include={name})
+            return written.get(name, f"<{type(part).__qualname__}>")
 
 
 @lru_cache(maxsize=64)
@@ -134,9 +119,16 @@ def _name(packed: object) -> str:
     return packed if isinstance(packed, str) else json.dumps(packed, sort_keys=True)
 
 
-def _fields_of(value: Any) -> Iterable[tuple[str, Any]]:
-    return getattr(type(value), "__pydantic_fields__", {}).items()
+def _written_names(kind: Any) -> dict[str, str]:
+    fields = kind.__pydantic_fields__.items()
+    return {name: info.serialization_alias or info.alias or name for name, info in fields}
 
 
-def _written_name(name: str, info: Any) -> str:
-    return str(info.serialization_alias or info.alias or name)
+def _more(value: Any, parts: Iterable[str]) -> dict[str, Any]:
+    """What a model writes besides its parts: alone, where no code of its own makes that of them."""
+    said = type(value).__pydantic_decorators__
+    if not said.model_serializers and not said.computed_fields:
+        return {}
+    left_out = None if said.model_serializers else {*parts}
+    written = value.model_dump(mode="json", by_alias=True, exclude=left_out)
+    return written if isinstance(written, dict) else {}

@@ -17,7 +17,7 @@ from attrs import Factory, define
 from detent.core.errors import DetentError
 from detent.core.schema.constraints import rules_of, unmet
 from detent.core.schema.json_values import JsonType, identity, is_a, short_json
-from detent.core.schema.model_names import as_read, no_float, unread
+from detent.core.schema.model_names import as_read, has_model_parts, no_float, unread
 from detent.core.schema.model_work import work_of
 from detent.core.schema.record_fields import RecordField, class_of, field_names, fields_of
 from detent.core.schema.scalars import SCALARS
@@ -247,8 +247,8 @@ def _model(kind: Any, value: object, reading: _Reading) -> object:
 
 
 def plain_as_read(value: Any) -> object:
-    """As `plain`, but of a model under the names by which it is read, whatever it is written by."""
-    return as_read(plain(value), value) if hasattr(type(value), "model_dump") else plain(value)
+    """As `plain`, but of a model all fields, as it reads them, whatever it writes."""
+    return as_read(value, plain_as_read) if has_model_parts(type(value)) else plain(value)
 
 
 def _scalar(kind: Any, value: Any, reading: _Reading) -> Any:

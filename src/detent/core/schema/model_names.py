@@ -1,17 +1,21 @@
-"""What pydantic reads of a value, and by which names: no other may be shown than runs."""
+"""What a model of pydantic holds, reads, and by which names: no other may be shown than runs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
-from functools import lru_cache, partial
+from enum import Enum
+from functools import lru_cache
 from math import isinf
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 from detent.core.schema.json_values import short_json
 from detent.core.schema.record_fields import alias_of, field_names
 from detent.core.schema.scalars import SCALARS
+
+Write: TypeAlias = Callable[[Any], Any]
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 """A text that pydantic takes for a moment: so many seconds after 1970, or after midnight."""
@@ -59,17 +63,90 @@ def _is_counted(text: str, made: object) -> bool:
         return True
 
 
-def as_read(written: object, value: Any) -> object:
-    """What pydantic has written of a value, under the names by which it reads it."""
-    if getattr(value, "__pydantic_root_model__", False):
-        return as_read(written, value.root)
-    if isinstance(written, dict):
-        names = _names(type(value), getattr(type(value), "__pydantic_fields__", {}))
-        part = value.get if isinstance(value, Mapping) else partial(getattr, value)
-        return {names.get(n, n): as_read(x, part(n, None)) for n, x in written.items()}
-    if isinstance(written, list) and isinstance(value, Sequence) and len(written) == len(value):
-        return [*map(as_read, written, value)]
-    return written
+def as_read(value: Any, other: Write) -> Any:
+    """A model by its fields, under the names by which they are read; see `part_form`."""
+    kind = type(value)
+    if kind.__pydantic_root_model__:
+        return part_form(kind, value.root, other)
+    names = _names(kind, kind.__pydantic_fields__)
+    parts = {name: part_form(kind, part, other) for name, part in model_parts(value).items()}
+    return by_names(names, parts)
+
+
+def has_model_parts(kind: Any) -> bool:
+    """Whether `kind` is a model of pydantic, by what it has."""
+    return hasattr(kind, "model_dump") and hasattr(kind, "__pydantic_fields__")
+
+
+def model_parts(value: Any) -> dict[str, Any]:
+    """The fields of a model by name, and what else was passed to it.
+
+    RULE: they are those of the value. What its class writes leaves out what it likes, and is read
+    as equal where a default stands for that.
+
+    Raises:
+        ValueError: something else is called as a field is, which is read by another name.
+    """
+    names = [name for name in type(value).__pydantic_fields__ if hasattr(value, name)]
+    extra = getattr(value, "__pydantic_extra__", None) or {}
+    parts = [*(getattr(value, name) for name in names), *extra.values()]
+    return _named([*names, *extra], parts)
+
+
+def by_names(names: Mapping[str, str], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Parts of a model under other names, where they have any. None may take the place of another.
+
+    Raises:
+        ValueError: two would have one name.
+    """
+    return _named([names.get(name, name) for name in parts], parts.values())
+
+
+def _named(names: list[str], parts: Iterable[Any]) -> dict[str, Any]:
+    if len({*names}) < len(names):
+        raise ValueError("several things in it have one name")
+    return dict(zip(names, parts, strict=True))
+
+
+def part_form(model: Any, part: Any, other: Write) -> Any:
+    """The JSON of a field of a model: what pydantic writes, but for code of somebody's own.
+
+    `other` writes the models and records in it, and what pydantic knows nothing about.
+    """
+    if part is None or type(part) in (str, int, float, bool):
+        return part
+    if isinstance(part, Enum):
+        return part_form(model, part.value, other)
+    if isinstance(part, float):  # of a class of its own; it may be no number, which would be null
+        return float.__float__(part)
+    if isinstance(part, dict):
+        names = [key if type(key) is str else _name_form(model, key) for key in part]
+        return _named(names, [part_form(model, item, other) for item in part.values()])
+    if isinstance(part, set | frozenset):  # whose order is another one in every process
+        return sorted((part_form(model, item, other) for item in part), key=repr)
+    if isinstance(part, list | tuple | deque):
+        return [part_form(model, item, other) for item in part]
+    if field_names(type(part)) is not None:
+        return other(part)
+    try:
+        return _any_form(model, part)
+    except ValueError:
+        return other(part)
+
+
+def _name_form(model: Any, key: Any) -> str:
+    return str(next(iter(_any_form(model, {key: None}))))
+
+
+def _any_form(model: Any, part: Any) -> Any:
+    return _any_writer(model).to_python(part, mode="json")
+
+
+@lru_cache(256)
+def _any_writer(model: Any) -> Any:
+    """What writes values by their own types alone, as the model says of all times and bytes."""
+    said = {name: x for name, x in model.model_config.items() if name.startswith("ser_json")}
+    return type(model.__pydantic_serializer__)({"type": "any"}, said)
 
 
 def unread(value: object, made: Any, *, is_own: bool = False) -> Iterator[tuple[str, str]]:

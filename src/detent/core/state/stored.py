@@ -30,6 +30,7 @@ from detent.core.codec.forms import (
     require_array,
     require_object,
 )
+from detent.core.codec.json_text import is_plain
 from detent.core.codec.own_forms import form_of, why_unstorable
 from detent.core.codec.own_values import dump, load, message_of
 from detent.core.codec.values import from_json, is_written_as_it_is, to_json
@@ -86,7 +87,7 @@ def shown_data(value: Any, hint: object, types: Iterable[object] = ()) -> Any:
     """What a key holds, as `visible_data`, in JSON; what has no form is the name of its type."""
     try:
         data = visible_data(value, hint, types)
-        if data is value:
+        if data is value and is_plain(value):
             return data
         from detent.core.codec.visible_forms import as_json
 

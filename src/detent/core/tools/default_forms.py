@@ -17,16 +17,24 @@ from typing import Any
 from attrs import field, frozen
 
 from detent.core.codec.json_text import NATIVE
-from detent.core.codec.whole_forms import CONTAINERS, attributes_of, scalar_form, whole_form
+from detent.core.codec.whole_forms import (
+    CONTAINERS,
+    COUNTED,
+    attributes_of,
+    scalar_form,
+    whole_form,
+)
 from detent.core.errors import ToolDefinitionError
 from detent.core.schema.conversion import plain_as_read, reader
 from detent.core.schema.json_values import identity
+from detent.core.schema.model_names import has_model_parts
+from detent.core.schema.record_fields import field_names
 from detent.core.schema.type_checks import type_name
 from detent.core.schema.type_forms import type_form
 from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet, thaw
 
-ROWS = (list, tuple, deque, FrozenList)
-SETS = (set, frozenset, FrozenSet)
+ROWS = (list, tuple, deque, FrozenList, range)
+SETS: tuple[type, ...] = (set, frozenset, FrozenSet, type({}.keys()), type({}.items()))
 OBJECTS = (dict, FrozenDict, OrderedDict, Counter, defaultdict, MappingProxyType)
 
 
@@ -41,26 +49,29 @@ class DefaultForm:
     Attributes:
         value: the default.
         data: its JSON, if that says all of it.
-        fault: why nothing in JSON is read as this value; "" where something is.
+        fault: why no JSON says all of it; "" where one does.
         is_of_model: whether it is of a type that says what a model may write.
+        is_read: whether its JSON is read as this value.
     """
 
     value: object = field(repr=False)
     data: Any = field(repr=False)
     fault: str = ""
     is_of_model: bool = True
+    is_read: bool = False
 
 
 def default_form(value: object, hint: Any) -> DefaultForm:
     """What stands for the default of something of the type `hint`."""
     try:
         form = written(value)
+        is_read = _is_read_as(value, form, hint)
+        if is_read or _says_all(value):
+            return DefaultForm(value, form, is_read=is_read)
+        name = type_name(type(value))
+        fault = f"what JSON has for this {name} is read as another value, or not at all"
     except NoDefaultFormError as error:
-        return DefaultForm(value, None, str(error), _says_what(hint))
-    if _is_read_as(value, form, hint) or _says_all(value):
-        return DefaultForm(value, form)
-    name = type_name(type(value))
-    fault = f"what JSON has for this {name} is read as another value, or not at all"
+        fault = str(error)
     return DefaultForm(value, None, fault, _says_what(hint))
 
 
@@ -135,14 +146,26 @@ def _name(key: object) -> str:
 
 def _says_all(value: Any) -> bool:
     """Whether the form of a value says all of it, where no type says how it is read."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in NATIVE:
         return True
+    if isinstance(value, Enum):  # several flags of one, say, of which a type says no value
+        return _says_all(value.value)
     if kind in OBJECTS:
         return all(type(name) is str and _says_all(item) for name, item in value.items())
     if kind in (*ROWS, *SETS):
         return all(map(_says_all, value))
-    return _is_read_as(value, written(value), kind)
+    return _says_parts(value) or _is_read_as(value, written(value), kind)
+
+
+def _says_parts(value: Any) -> bool:
+    """Whether the form of a record has all that is kept in it, and says all of that."""
+    kind: Any = type(value)
+    names = kind.__pydantic_fields__ if has_model_parts(kind) else field_names(kind)
+    kept = {name for name, part in attributes_of(value).items() if part or name not in COUNTED}
+    return (
+        names is not None and kept <= {*names} and all(_says_all(getattr(value, x)) for x in names)
+    )
 
 
 def _is_read_as(value: object, form: Any, hint: Any) -> bool:
@@ -155,9 +178,12 @@ def _is_read_as(value: object, form: Any, hint: Any) -> bool:
 def _is_same(one: Any, other: Any) -> bool:
     """Whether two values are alike in all that they hold: what a class says of that may be a lie.
 
-    A list may stand for a tuple, and a whole number for another kind of number.
+    A list may stand for a tuple, a whole number for another kind of number, and what an enum has
+    for the enum.
     """
     kind: Any = type(other)
+    if issubclass(kind, Enum) and type(one) is not kind:
+        return _is_same(one, other.value)
     if issubclass(kind, int | float | str) and not issubclass(kind, Enum):
         is_kept = attributes_of(one) == attributes_of(other)
         return is_kept and identity(_base(one)) == identity(_base(other))

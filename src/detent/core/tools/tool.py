@@ -133,8 +133,8 @@ class Tool:
         if self.opaque_defaults:
             from detent.core.tools.default_forms import require_sayable
 
-            shown = {k: v for k, v in self._default_forms.items() if k not in self.masked}
-            require_sayable(self.name, shown)
+            seen = self.opaque_defaults - self.masked
+            require_sayable(self.name, {k: v for k, v in self._default_forms.items() if k in seen})
 
     @cached_property
     def signature(self) -> Signature:
