@@ -839,6 +839,7 @@ def test_a_default_in_a_model_is_filled_in_as_what_it_is() -> None:
         (Connected(), {"to": "Ann", "by": "<Client>"}),
         (Money(), {"cents": 5, "at": "PT5S", "rate": "nan", "names": ["a", "b"]}),
         (Shared(x=1), {"out": 1}),
+        ("open", "open"),
         (nan, "nan"),
         (-inf, "-inf"),
         ("\ud800", "\\ud800"),

@@ -182,8 +182,6 @@ def _is_same(one: Any, other: Any) -> bool:
     for the enum.
     """
     kind: Any = type(other)
-    if issubclass(kind, Enum) and type(one) is not kind:
-        return _is_same(one, other.value)
     if issubclass(kind, int | float | str) and not issubclass(kind, Enum):
         is_kept = attributes_of(one) == attributes_of(other)
         return is_kept and identity(_base(one)) == identity(_base(other))
@@ -195,7 +193,7 @@ def _is_same(one: Any, other: Any) -> bool:
         is_keyed_alike = whole_form({*one}) == whole_form({*other})
         return is_keyed_alike and all(_is_same(one[key], item) for key, item in other.items())
     if type(one) is not kind:
-        return False
+        return isinstance(other, Enum) and _is_same(one, other.value)
     if kind in (datetime, time):  # the offset stands for the zone
         return bool(one == other)
     attributes = attributes_of(one), attributes_of(other)
