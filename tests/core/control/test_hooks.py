@@ -237,16 +237,24 @@ def test_what_a_hook_makes_knows_what_is_secret_in_it() -> None:
     failed = ModelFailed(ask.turn, ask.attempt, ModelFailure("bug", "no"))
     assert outgoing([before_model(lambda ask, run: failed)], ask, RUN) is failed
 
-    new = incoming([after_tool(lambda effect, answer, run: returned)], run_tool, returned, RUN)
+    before = run_tool.returned("in")
+    new = incoming([after_tool(lambda effect, answer, run: returned)], run_tool, before, RUN)
     assert isinstance(new, ToolReturned)
     assert (new.result.content, new.result.display) == (f"in by {pin}", "in by <pin>")
     told = [
-        incoming([after_tool(lambda _, answer, run: answer)], run_tool, event, RUN)
+        incoming([after_tool(lambda _, answer, run: evolve(answer))], run_tool, event, RUN)
         for event in (ToolRaised(run_tool.ref, run_tool.attempt, fault) for fault in faults)
     ]
     raised = [event.fault for event in told if isinstance(event, ToolRaised)]
     assert [fault.message for fault in raised] == ["not by <pin>", "<pin>"]
     assert raised[1].cause is cause
+
+
+def test_an_event_that_a_hook_gives_back_is_that_event() -> None:
+    """Not one like it, for which all would be done once more that is done beforehand."""
+    same = after_tool(lambda _, answer, run: answer)
+    for event in (RETURNED, ToolRaised(CALL.ref, CALL.attempt, ToolFault("raised", "no"))):
+        assert incoming([same], CALL, event, RUN) is event
 
 
 def test_a_hook_that_cannot_be_called_is_refused_where_it_is_made() -> None:

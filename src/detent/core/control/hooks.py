@@ -153,7 +153,8 @@ def incoming(hooks: Sequence[Hook], effect: Effect, event: Event, run: Run[Any])
     for hook in reversed(hooks):
         if isinstance(hook, After) and isinstance(effect, hook.kind):
             value = _call(hook, effect, event, run)
-            event = event if value is None else _answer(hook, effect, value)
+            # the very same event stays so: what was made ready for it counts for no other one
+            event = event if value is None or value is event else _answer(hook, effect, value)
     return event
 
 
