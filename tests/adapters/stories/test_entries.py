@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from detent.adapters.stories.entries import event_path, masked_data
 from detent.adapters.stories.secrets import RunSecrets
@@ -64,3 +67,39 @@ def test_what_was_written_to_a_secret_key_is_shown_nowhere() -> None:
     assert shown[0].data["result"] == result | {"writes": [write | {"value": MASK}, theirs]}
     assert shown[1].data == {"text": "It is <pin>."}
     assert masked_data({"writes": 5}, ()) == {"writes": 5}
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda data: {"message": {"role": "user", "meta": data}},
+        lambda data: {"result": {"writes": [{"key": "page", "value": data}]}},
+        lambda data: {"run": {"state": {"data": {"page": data, "messages": []}}}},
+        lambda data: {"run": {"state": {"data": {"messages": [{"meta": data}]}}}},
+        lambda data: {"output": [data]},
+    ],
+    ids=["meta", "write", "state", "conversation", "output"],
+)
+def test_a_value_names_no_secret(place: Callable[[object], object]) -> None:
+    """Else whoever has written a page could have any word taken out of what people see."""
+    write = {"key": "x", "value": "Ada", "secret": True}
+    call = {"tool_name": "x", "secret": ["x"], "arguments": {"x": "Ada"}}
+    secrets = RunSecrets()
+    secrets.learn([place({"writes": [write]}), place(call)])
+    assert secrets.values == {}
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda result: {"result": result},
+        lambda result: {"event": {"event": {"result": result}}},
+        lambda result: {"run": {"phase": {"slots": [{"status": {"result": result}}]}}},
+    ],
+    ids=["event", "inside", "run"],
+)
+def test_a_result_names_its_secrets_wherever_it_stands(place: Callable[[object], object]) -> None:
+    """In an event, in that of an agent inside, and in a run that is a copy."""
+    secrets = RunSecrets()
+    secrets.learn(place({"writes": [{"key": "x", "value": "Ada", "secret": True}]}))
+    assert secrets.values == {"x": ["Ada"]}

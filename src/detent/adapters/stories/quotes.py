@@ -66,7 +66,7 @@ def _texts(data: Any, place: Place = "run") -> Iterator[str]:
         case Mapping():
             for name, part in data.items():
                 if place != "run" or not _stays(name, part, data):
-                    yield from _texts(part, _inside(name, place))
+                    yield from _texts(part, inside(name, place))
         case list() | tuple():
             for part in data:
                 yield from _texts(part, place)
@@ -74,7 +74,7 @@ def _texts(data: Any, place: Place = "run") -> Iterator[str]:
             pass
 
 
-def _inside(name: object, place: Place) -> Place:
+def inside(name: object, place: Place) -> Place:
     """Where a member of data stands. The conversation, under its key of the state, is ours."""
     match place, name:
         case "run", "state":
@@ -105,7 +105,7 @@ def _filled(data: Any, texts: Iterator[str], place: Place = "run") -> Any:
             return {
                 name: part
                 if place == "run" and _stays(name, part, data)
-                else _filled(part, texts, _inside(name, place))
+                else _filled(part, texts, inside(name, place))
                 for name, part in data.items()
             }
         case list() | tuple():

@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 
 from detent.adapters.stories.entries import is_secret_write, list_of, masked_data
 from detent.adapters.stories.parts import Story
-from detent.adapters.stories.quotes import ARGUMENTS, without_quotes
+from detent.adapters.stories.quotes import ARGUMENTS, Place, inside, without_quotes
 from detent.core.tools.masking import MASK
 from detent.core.tools.secrets import SecretValues
 from detent.ports.journal import Entry
@@ -37,13 +37,19 @@ class RunSecrets:
         """By the name of an argument its values, each once."""
         return {name: [*forms.values()] for name, forms in self._found.items()}
 
-    def learn(self, data: Any) -> None:
-        """Take in what stored data says.
+    def learn(self, data: Any, place: Place = "run") -> None:
+        """Take in what stored data says, which stands at a place.
 
         A call says which of its arguments are secret. A decision that changes them does not say it
         again: there whatever has such a name is one. A write to a secret key says that it is one.
+
+        RULE: nothing is learned of what others have put into a value. Who writes a page that an
+        agent reads could have any word taken out of what people see.
         """
         match data:
+            case Mapping() if place != "run":
+                for key, part in data.items():
+                    self.learn(part, inside(key, place))
             case Mapping():
                 own: AbstractSet[str] = self._names
                 if "tool_name" in data:  # a call, also one without arguments
@@ -56,10 +62,10 @@ class RunSecrets:
                     if key in ARGUMENTS and isinstance(part, Mapping):
                         self._learn_values(part, own)
                     else:
-                        self.learn(part)
+                        self.learn(part, inside(key, place))
             case list() | tuple():
                 for part in data:
-                    self.learn(part)
+                    self.learn(part, place)
             case _:
                 pass
 
