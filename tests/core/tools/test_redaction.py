@@ -441,6 +441,8 @@ def test_a_number_is_found_as_people_write_it(number: object, texts: list[str]) 
     [
         (73915, "73.915 or 73 915 or 73,9150"),
         (7391.5, "7391.51 or 7391"),
+        (73915, "73,915,000 or 2'073'915 or 73,915.5"),
+        (391000, "2,391,000 or 391,000,000.00"),
         (0.125, "0.13 or 0.12 or 0"),
         (10**15, "1,000,000,000,000,000"),
         (float("inf"), "1"),
@@ -452,3 +454,21 @@ def test_a_number_is_found_as_people_write_it(number: object, texts: list[str]) 
 def test_another_number_stays(number: object, text: str) -> None:
     """Also one that it would be if it were rounded; an enormous one is written in one way."""
     assert without_secrets(text, {"pin": number}, {"pin"}) == text
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "visible"),
+    [
+        (1000, "1,000, 2,000", "<pin>, 2,000"),
+        (1000, "2, 1,000.", "2, <pin>."),
+        (1000, "1,000.000 or -1,000", "<pin>.000 or -<pin>"),
+        (1000, "1,000,2 or 1,000'000", "<pin>,2 or <pin>'000"),
+        (1234.5, "1,234.50,000", "<pin>,000"),
+        (-1000, "a,-1,000 or 5-1,000", "a,<pin> or 5<pin>"),
+        (5, "[5,100] or 5.25", "[<pin>,100] or <pin>.25"),
+        ("5,", "1,5,,100", "1,<pin>,100"),
+    ],
+)
+def test_a_number_beside_another_one_is_found(secret: object, text: str, visible: str) -> None:
+    """A sentence goes on, or a list does: what cannot be told from that counts as one."""
+    assert without_secrets(text, {"pin": secret}, {"pin"}) == visible

@@ -67,6 +67,9 @@ TOKEN = re.compile(r"\d+|[^\W\d_]+|.", re.DOTALL)
 THOUSANDS = ("", ",", "'", "_", "\xa0", "\u202f")
 """What may stand between the thousands of a number; a blank stands between two as well."""
 
+APART = frozenset(THOUSANDS[1:])
+"""The signs among these."""
+
 TINY, A_QUADRILLION = Decimal("1e-15"), 10**15
 """Numbers that are smaller, or larger, are written in one way."""
 
@@ -261,15 +264,33 @@ def _windows(text: str, size: int) -> Iterator[str]:
 def _alone(texts: Mapping[tuple[str, ...], str], text: str) -> Iterator[Span]:
     """Where each of `texts` makes no longer word, and no longer number, with what is around it.
 
-    There are as many passes as they have numbers of tokens, which in a number are eleven at most.
+    There are as many passes as they have numbers of tokens, which in a number are twelve at most.
     """
     tokens = TOKEN.findall(text) if texts else []
     starts = list(accumulate(map(len, tokens), initial=0))
     for count in {len(literal) for literal in texts}:
         windows = zip(*(islice(tokens, first, None) for first in range(count)), strict=False)
         for place, window in enumerate(windows):
-            if window in texts:
+            if window in texts and not _goes_on(tokens, place, place + count):
                 yield starts[place], starts[place + count], texts[window]
+
+
+def _goes_on(tokens: Sequence[str], start: int, end: int) -> bool:
+    """Whether a number with its thousands apart is a part of a longer one, as in 1,000,000.
+
+    RULE: one without stays a whole one, as 5 in "5,100": that may be a list, or a row of a table.
+    """
+    sign = next((token for token in tokens[start + 1 : end - 1] if token in APART), None)
+    if sign is None:
+        return False
+    match tokens[max(start - 2, 0) : start]:
+        case [digits, before] if before == sign and digits.isdecimal():
+            return tokens[start].isdecimal()  # else it has a minus
+    match tokens[end : end + 2]:
+        case [after, digits] if digits.isdecimal() and "." not in tokens[start:end]:
+            is_thousands = after == sign and len(digits) == len("000")
+            return is_thousands or (after == "." and bool(digits.strip("0")))
+    return False
 
 
 def _disguises(text: str) -> Iterator[str]:
