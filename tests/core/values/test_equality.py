@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from array import array
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from functools import cached_property
+from decimal import Decimal
+from functools import cached_property, partial
+from itertools import product
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import attrs
@@ -12,7 +17,7 @@ import pydantic
 import pytest
 
 from detent.core.state.handlers import append_unique, append_unique_by
-from detent.core.values.equality import Opaque, Whole, hashable
+from detent.core.values.equality import OPAQUE, Mark, hashable
 from detent.core.values.frozen import FrozenDict, FrozenList, freeze
 
 T = TypeVar("T")
@@ -92,6 +97,20 @@ class Record:
     note: str = attrs.field(default="", eq=False)
 
 
+@attrs.frozen
+class Sealed:
+    """An attrs class with a hash, if its item has one."""
+
+    item: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class SealedData:
+    """A dataclass with a hash, if its item has one."""
+
+    item: Any
+
+
 class Pair(NamedTuple):
     """A tuple with names."""
 
@@ -152,6 +171,36 @@ VALUES: list[Callable[[], Any]] = [
     lambda: Record("b", [1]),
     lambda: bytearray(b"a"),
     lambda: bytearray(b"b"),
+    *(
+        partial(make, part)
+        for make in (
+            lambda part: Hit(parts=[part()]),
+            lambda part: [Sealed(part())],
+            lambda part: SealedData((part(), 1)),
+        )
+        for part in (
+            lambda: {1},
+            lambda: frozenset({True}),
+            lambda: {"a": 1},
+            lambda: FrozenDict(a=1),
+            lambda: OrderedDict(a=1),
+            lambda: OrderedDict(a=1, b=-1),
+            lambda: OrderedDict(b=-1, a=1),
+            lambda: Counter(a=1, b=0),
+            lambda: Counter(a=1),
+            lambda: Counter(a=2),
+            lambda: defaultdict(int, a=1),
+            lambda: MappingProxyType({"a": 1}),
+            lambda: deque([1]),
+            lambda: array("i", [1]),
+            lambda: array("d", [1.0]),
+            lambda: bytearray(b"a"),
+            lambda: b"a",
+            lambda: -1,
+            lambda: Decimal("-1.0"),
+            lambda: -2,
+        )
+    ),
 ]
 
 
@@ -165,29 +214,62 @@ def test_two_forms_are_equal_exactly_when_the_values_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"),
+    ("value", "is_taken_apart"),
     [
-        ("a", str),
-        (Hit(), Whole),
-        (Data("a"), Whole),
-        (Record("a"), Whole),
-        (MoreData("a"), Whole),
-        (Sly(), Opaque),
-        (OwnData("a"), Opaque),
-        (Root([1]), Opaque),
+        (Hit(), True),
+        (Data("a"), True),
+        (Record("a"), True),
+        (MoreData("a"), True),
+        (Root([1]), True),
+        (Sly(), False),
+        (OwnData("a"), False),
     ],
     ids=repr,
 )
-def test_only_an_equality_that_is_known_is_taken_apart(value: object, kind: type) -> None:
-    """What has a hash is itself."""
-    assert type(hashable(value)) is kind
+def test_only_an_equality_that_is_known_is_taken_apart(
+    value: object, *, is_taken_apart: bool
+) -> None:
+    """Of others all have one hash."""
+    mark = hashable(value)
+    assert isinstance(mark, Mark)
+    assert (mark.code != OPAQUE) == is_taken_apart
+
+
+def test_what_has_a_hash_and_no_parts_is_itself() -> None:
+    """Nothing has to stand for it."""
+    assert [hashable(x) for x in ("a", 1, None, int)] == ["a", 1, None, int]
 
 
 def test_a_class_that_stands_in_no_file_is_asked_itself() -> None:
     """Whoever has written its equality."""
     names: dict[str, Any] = {}
     exec("class Free:\n    def __eq__(self, other):\n        return True", names)  # noqa: S102  # in no file
-    assert type(hashable(names["Free"]())) is Opaque
+    assert hashable(names["Free"]()) == Mark(names["Free"](), OPAQUE)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: Counter(a=n),
+        lambda n: defaultdict(int, a=n),
+        lambda n: OrderedDict(a=n),
+        lambda n: deque([n]),
+        lambda n: array("i", [n]),
+        lambda n: bytearray([n % 256, n // 256]),
+        lambda n: Root([n]),
+        [*product((-1, -2), repeat=9)].__getitem__,
+    ],
+    ids=["Counter", "defaultdict", "OrderedDict", "deque", "array", "bytearray", "root", "signs"],
+)
+def test_items_that_differ_in_a_container_are_many(make: Callable[[int], object]) -> None:
+    """Each has a hash of its own, in whatever it stands."""
+    for around in (
+        lambda part: Hit(parts=[part]),
+        lambda part: [part],
+        lambda part: Data("a", [part]),
+    ):
+        items = [around(parts) for parts in map(make, range(300))]
+        assert len(append_unique(items, items)) == len(items)
 
 
 class Counted:

@@ -1,104 +1,139 @@
 """Equality: what stands for a value in a set, where the value itself has no hash.
 
 To compare each of n values with all others takes their square. Most classes whose instances have no
-hash say what they compare: these parts have one, or are made of such that have.
+hash say what they compare: a hash can be made of these parts.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from array import array
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
-from typing import Any, TypeAlias, cast
+from numbers import Number
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import attrs
 from attrs import frozen
 
-from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet
-
 Compared: TypeAlias = Callable[[Any], Iterable[object]]
 """What an instance is compared by."""
+
+Code: TypeAlias = Callable[[Any], int]
+"""Makes the hash of an instance."""
 
 GENERATED = ("<string>", "<attrs generated")
 """How what dataclasses and attrs have written begins to say where it stands: in no file."""
 
+PYDANTIC = frozenset({("pydantic.main", "BaseModel"), ("pydantic.root_model", "RootModel")})
+"""The classes whose equality compares what pydantic keeps of a model."""
 
-@frozen
-class Whole:
-    """A value without a hash, as its class and all that it is compared by."""
+MINUS_ONE = 1_000_003
+"""The hash of -1 here: to Python it is that of -2, so that rows of both would have but one."""
 
-    kind: object
-    parts: object
+OPAQUE = 1_000_033
+"""The hash of all values of which only their class knows what they are equal to."""
 
 
 @frozen(eq=False)
-class Opaque:
-    """A value of which only its class knows what it is equal to. All such have one hash."""
+class Mark:
+    """A value, with a hash that it need not have itself.
+
+    RULE: two marks are equal exactly when their values are. For that the values are asked, and it
+    is the hash alone that is made of what they are compared by: what this cannot see, as that one
+    kind of a dict minds the order, makes no two of what is equal.
+    """
 
     value: object
+    code: int
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Opaque) and bool(self.value == other.value)
+        return isinstance(other, Mark) and bool(self.value == other.value)
 
     def __hash__(self) -> int:
-        return hash(Opaque)
+        return self.code
 
 
 def hashable(value: object) -> object:
-    """What has a hash, and is equal for two values that are: the value itself, if it has one.
-
-    RULE: an equality that somebody has written himself is asked, and nothing else is.
-    """
+    """What has a hash, and is equal for two values that are: a mark, or a value without parts."""
+    if _code_by_parts(type(value)) is not None:
+        return Mark(value, _code(value))
     try:
         hash(value)
     except TypeError:
-        return _whole(value)
+        return Mark(value, OPAQUE)
     return value
 
 
-def _whole(value: Any) -> object:
-    kind: Any = type(value)
-    if kind is dict or kind is FrozenDict:
-        entries = cast("Mapping[object, object]", value).items()
-        return Whole(dict, frozenset((name, _part(item)) for name, item in entries))
-    if kind is list or kind is FrozenList:
-        return Whole(list, tuple(map(_part, value)))
-    if kind is set or kind is FrozenSet:
-        return Whole(set, frozenset(value))
-    if kind.__eq__ is tuple.__eq__:
-        return Whole(tuple, tuple(map(_part, value)))
-    found = _compared(kind)
-    if found is None:
-        return Opaque(value)
-    of, compared = found
-    return Whole(of, tuple(map(_part, compared(value))))
+def _code(value: object) -> int:
+    """A hash that values which are equal have both: a set has none itself, and a frozenset has."""
+    by_parts = _code_by_parts(type(value))
+    if by_parts is not None:
+        return by_parts(value)
+    try:
+        code = hash(value)
+    except TypeError:
+        return OPAQUE
+    return MINUS_ONE if code == hash(-1) and isinstance(value, Number) and value == -1 else code
 
 
-def _part(value: object) -> object:
-    """As `hashable`, of what stands in another value, frozen or not."""
-    return _whole(value) if isinstance(value, dict | list | set | tuple) else hashable(value)
+def _of_items(items: Iterable[object]) -> int:
+    return hash(tuple(map(_code, items)))
+
+
+def _of_members(members: Iterable[object]) -> int:
+    return hash(frozenset(map(_code, members)))
+
+
+def _of_entries(entries: Mapping[object, object]) -> int:
+    return hash(frozenset((_code(name), _code(item)) for name, item in entries.items()))
+
+
+def _of_counts(counts: Mapping[object, object]) -> int:
+    """To a Counter what is not there is there 0 times."""
+    return _of_entries({name: count for name, count in counts.items() if _code(count)})
+
+
+FORMS: Mapping[object, Code] = {
+    **dict.fromkeys((list.__eq__, tuple.__eq__, deque.__eq__, array.__eq__), _of_items),
+    **dict.fromkeys((set.__eq__, frozenset.__eq__), _of_members),
+    **dict.fromkeys((dict.__eq__, OrderedDict.__eq__, MappingProxyType.__eq__), _of_entries),
+    Counter.__eq__: _of_counts,
+    bytearray.__eq__: lambda data: hash(bytes(data)),
+}
+"""By an equality of Python's the hash that goes with it, of whatever class has it."""
 
 
 @lru_cache(maxsize=1024)
-def _compared(kind: Any) -> tuple[object, Compared] | None:
-    """With what the class says is of one kind. None where it does not tell what it compares."""
+def _code_by_parts(kind: Any) -> Code | None:
+    """None where a class does not tell what it compares."""
+    form = FORMS.get(kind.__eq__)
+    if form is not None:
+        return form
     owner = next(one for one in kind.__mro__ if "__eq__" in vars(one))
-    equal = vars(owner)["__eq__"]
-    if (owner.__module__, owner.__qualname__) == ("pydantic.main", "BaseModel"):
-        return kind.__pydantic_generic_metadata__["origin"] or kind, _of_model
-    code = getattr(equal, "__code__", None)
+    if (owner.__module__, owner.__qualname__) in PYDANTIC:
+        of = kind.__pydantic_generic_metadata__["origin"] or kind
+        return partial(_of_fields, of, _of_model)
+    code = getattr(vars(owner)["__eq__"], "__code__", None)
     if code is None or not code.co_filename.startswith(GENERATED):
         return None
+    compared: list[tuple[str, Callable[[Any], object] | None]]
     if attrs.has(owner):
         compared = [(one.name, one.eq_key) for one in attrs.fields(owner) if one.eq]
     elif dataclasses.is_dataclass(owner):
         compared = [(one.name, None) for one in dataclasses.fields(owner) if one.compare]
     else:
         return None
-    return kind, partial(_of_fields, compared)
+    return partial(_of_fields, kind, partial(_of_record, compared))
 
 
-def _of_fields(
+def _of_fields(kind: object, compared: Compared, value: object) -> int:
+    return hash((kind, _of_items(compared(value))))
+
+
+def _of_record(
     compared: Iterable[tuple[str, Callable[[Any], object] | None]], value: object
 ) -> Iterable[object]:
     for name, key in compared:
