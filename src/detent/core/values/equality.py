@@ -58,7 +58,8 @@ class Mark:
 
 def hashable(value: object) -> object:
     """What has a hash, and is equal for two values that are: a mark, or a value without parts."""
-    if _code_by_parts(type(value)) is not None:
+    kind: Any = type(value)
+    if _code_by_parts(kind) is not None:
         return Mark(value, _code(value))
     try:
         hash(value)
@@ -69,14 +70,21 @@ def hashable(value: object) -> object:
 
 def _code(value: object) -> int:
     """A hash that values which are equal have both: a set has none itself, and a frozenset has."""
-    by_parts = _code_by_parts(type(value))
+    kind: Any = type(value)
+    by_parts = _code_by_parts(kind)
     if by_parts is not None:
         return by_parts(value)
     try:
         code = hash(value)
     except TypeError:
         return OPAQUE
-    return MINUS_ONE if code == hash(-1) and isinstance(value, Number) and value == -1 else code
+    if code == hash(-1) and isinstance(value, Number) and _is_minus_one(value):
+        return MINUS_ONE
+    return code
+
+
+def _is_minus_one(number: Any) -> bool:
+    return bool(number == -1)
 
 
 def _of_items(items: Iterable[object]) -> int:

@@ -12,6 +12,7 @@ from detent.adapters.testing.proofs.named_functions import (
     ALL,
     Found,
     Key,
+    Walked,
     is_installed,
     is_of_others,
     is_of_python,
@@ -131,14 +132,14 @@ def reached_from(roots: Iterable[Found], names: frozenset[str] = frozenset()) ->
 
 
 def _reached_by(roots: Iterable[Found], names: frozenset[str]) -> Iterator[Found]:
-    seen = dict[Key, Found]()
+    seen, walked = dict[Key, Found](), Walked()
     left = [*roots]
     while left:
         found = left.pop()
         if found.key not in seen:
             seen[found.key] = found
             yield found
-            left += named_in(found, names)
+            left += named_in(found, names, walked)
 
 
 def _names_of_users(function: Any) -> Iterable[str]:

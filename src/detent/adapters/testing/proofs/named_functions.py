@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import ChainMap, UserDict, UserList, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from contextvars import ContextVar
 from enum import Enum, EnumType
@@ -54,10 +55,23 @@ BY_PYTHON = frozenset(
 )
 """What functions of Python's library call on what they are handed: `print` writes to its `file`."""
 
+MATCHED = "__match_args__"
+"""Where a class says what a pattern looks up that has no names."""
+
 SITE = "site-packages"
 """Where what is installed lies. It knows nothing of users but what these hand it."""
 
 Key: TypeAlias = tuple[int, int]
+
+Step: TypeAlias = tuple[Any, type | None]
+"""A value, and the class that it was found by."""
+
+Walked: TypeAlias = dict[Key, tuple[Any, Sequence[Step]]]
+"""Values on which all that code elsewhere names is found, with the steps from each that may lead to
+what depends on who walks: to what is installed, on which a function looks up its own names alone.
+
+RULE: it is kept for one set of names. It keeps the values alive, whose places are their keys.
+"""
 
 
 @frozen(eq=False)
@@ -89,15 +103,17 @@ def layers(function: Any) -> Iterator[Any]:
             function = MethodType(wrapped, bound) if is_method else wrapped
 
 
-def named_in(found: Found, elsewhere: Collection[str] = ()) -> Iterator[Found]:
+def named_in(found: Found, elsewhere: AbstractSet[str], walked: Walked) -> Iterator[Found]:
     """What its code names, and the functions and classes within it; not what it is given.
 
-    Of a function of Python's own only what somebody has handed it is of interest.
+    Of a function of Python's own only what somebody has handed it is of interest. What is named on
+    values that are `walked` has been found.
 
     Args:
         found: the function.
         elsewhere: the names in other code that runs with it. What one function names may be handed
             to another one, or back, which names an attribute of it: ``use(bank)``.
+        walked: where others have been with the same names, which this adds to.
     """
     own = own_function(found.function)
     names, values = set[str](), [*_handed_to(found.function, own)]
@@ -106,7 +122,10 @@ def named_in(found: Found, elsewhere: Collection[str] = ()) -> Iterator[Found]:
         values += [own.__globals__.get(name, sys.modules.get(name)) for name in names]
         bound = found.owner if own is found.function else found.function
         values.append(getattr(found.function, "__self__", bound))
-    walk = _Walk(names, () if is_installed(own) else elsewhere)
+    has_only_those = names <= elsewhere and MATCHED not in names
+    walk = _Walk(names, elsewhere, walked if has_only_those else {})
+    if is_installed(own):
+        walk = _Walk(names)
     for value in values:
         yield from walk.functions_of(value)
 
@@ -163,8 +182,9 @@ class _Walk:
     Those that other code has, `elsewhere`, are looked up on what users have written.
     """
 
-    names: Collection[str]
-    elsewhere: Collection[str] = ()
+    names: AbstractSet[str]
+    elsewhere: AbstractSet[str] = frozenset()
+    walked: Walked = field(factory=dict)
     _seen: dict[Key, Any] = field(factory=dict, init=False)  # which keeps them alive
 
     def functions_of(
@@ -175,45 +195,75 @@ class _Walk:
         if depth > DEEPEST or key in self._seen:
             return
         self._seen[key] = value
+        if key in self.walked:
+            _, steps = self.walked[key]
+        else:
+            yield from _own_functions(value, owner)
+            steps = [step for step in self._steps(value) if step[0] is not None]
+        for part, by in steps:
+            yield from self.functions_of(part, by, depth + 1)
+        if not self._is_of_names(value):
+            self.walked[key] = value, [step for step in steps if not self._leads_nowhere(step)]
+
+    def _leads_nowhere(self, step: Step) -> bool:
+        value, owner = step
+        _, further = self.walked.get((id(value), id(owner)), (None, [step]))
+        return not further
+
+    def _is_of_names(self, value: Any) -> bool:
+        """Whether what is found on a value depends on the names of this walk alone."""
+        return _has_attributes(value) and _is_installed_value(value)
+
+    def _steps(self, value: Any) -> Iterator[Step]:
         if isinstance(value, Tool):
             value = value.function
-        if callable(value) and not isinstance(value, type):
-            yield from (Found(layer, owner) for layer in layers(value))
-        elif _frame_of(value) is not None:
-            yield Found(value)
         for part in islice(chain(table_parts(value), _held_by_python(value)), MOST):
-            yield from self.functions_of(part, None, depth + 1)
-        if isinstance(value, FunctionType) or _is_plain(value):
-            yield from self._set_functions(value, depth)
-        elif not isinstance(value, MethodType):
-            yield from self._attribute_functions(value, depth)
+            yield part, None
+        if _has_attributes(value):
+            yield from self._attributes(value)
+        elif isinstance(value, FunctionType) or _is_plain(value):
+            yield from self._set_attributes(value)
 
-    def _set_functions(self, value: Any, depth: int) -> Iterator[Found]:
-        """Those of what somebody has set on a function, or on an object of Python's own."""
+    def _set_attributes(self, value: Any) -> Iterator[Step]:
+        """Those that somebody has set on a function, or on an object of Python's own."""
         if isinstance(value, type | ModuleType) or _is_ours(value):
             return
         attributes = {**getattr(value, "__dict__", {})}
         if isinstance(value, FunctionType):
             attributes |= {"__annotations__": value.__annotations__, "__doc__": value.__doc__}
-        for name in {*self.names, *self.elsewhere} & {*attributes} - {"__wrapped__"}:
-            yield from self.functions_of(attributes[name], None, depth + 1)
+        for name in (self.names | self.elsewhere) & {*attributes} - {"__wrapped__"}:
+            yield attributes[name], None
 
-    def _attribute_functions(self, value: Any, depth: int) -> Iterator[Found]:
+    def _attributes(self, value: Any) -> Iterator[Step]:
         if isinstance(value, type):  # whose own class makes its instances, and is asked for a name
-            yield from self.functions_of(type(value), None, depth + 1)
+            yield type(value), None
         names = {*self.names, *_special_names(value)}
         if not _is_installed_value(value):
-            names |= {*self.elsewhere}
-        if "__match_args__" in self.names:  # by which a pattern without names looks attributes up
-            names |= {*getattr(value, "__match_args__", ())}
+            names |= self.elsewhere
+        if MATCHED in self.names:  # by which a pattern without names looks attributes up
+            names |= {*getattr(value, MATCHED, ())}
         for name in names:
             for part in (part for held in _held(value, name) for part in called(held, value)):
                 if not isinstance(part, FunctionType) or isinstance(value, ModuleType):
-                    yield from self.functions_of(part, None, depth + 1)
+                    yield part, None
                 elif isinstance(value, type):
-                    yield from self.functions_of(part, value, depth + 1)
+                    yield part, value
                 else:
-                    yield from self.functions_of(MethodType(part, value), None, depth + 1)
+                    yield MethodType(part, value), None
+
+
+def _own_functions(value: Any, owner: type | None) -> Iterator[Found]:
+    if isinstance(value, Tool):
+        value = value.function
+    if callable(value) and not isinstance(value, type):
+        yield from (Found(layer, owner) for layer in layers(value))
+    elif _frame_of(value) is not None:
+        yield Found(value)
+
+
+def _has_attributes(value: Any) -> bool:
+    """Whether names are looked up on it as they are on what users have written."""
+    return not isinstance(value, FunctionType | MethodType) and not _is_plain(value)
 
 
 def _frame_of(value: Any) -> FrameType | None:
