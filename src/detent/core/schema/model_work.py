@@ -7,7 +7,7 @@ about it, and not when it is to run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
@@ -16,15 +16,19 @@ from attrs import define, field, frozen
 from detent.core.schema.record_fields import fields_of
 from detent.core.schema.type_forms import type_form
 from detent.core.schema.work import WORK_MAX, Effort, Work
-from detent.core.values.hashed_parts import Shape, hashed_parts
+from detent.core.values.hashed_parts import Shape, hashed_parts, without_minus_one
 from detent.core.values.hashes import require_spread
 
-MEMBERS = re.compile(
-    r"'(set|frozenset|function-[a-z]+|call)'|'keys_schema': \{(?!'type': 'str')"
-    r"|'(custom_init|post_init)': True"
-)
+MEMBERS = re.compile(r"'(set|frozenset)'|'keys_schema': \{(?!'type': 'str')")
 """What stands in the schema of pydantic's core where a set is made, or a dict of other keys than
-texts, or code is called that may make one."""
+texts."""
+
+CODE = re.compile(r"'(function-[a-z]+|call)'|'(custom_init|post_init)': True")
+"""What stands there where code is called that may make one."""
+
+SIGNS_MOST = 512
+"""So many different rows of -1 and -2, which have one hash, code may read: their square is small
+enough where a set is made of them, and hardly any does."""
 
 UNIQUE = "'uniqueItems': True"
 """What stands in a model's own schema where an object may be a member."""
@@ -64,18 +68,20 @@ class ModelWork:
 
     Attributes:
         unions: the looks that it takes.
-        makes_members: whether it may put parts into sets or dicts that are no texts.
+        makes_members: whether it puts parts into sets or dicts that are no texts.
+        calls_code: whether code is called that may do so.
         shapes: those of the objects that may be such parts.
     """
 
     unions: Work = field(factory=lambda: Work({}))
     makes_members: bool = True
+    calls_code: bool = True
     shapes: tuple[Shape, ...] = ()
 
     @property
     def is_counted(self) -> bool:
         """Whether there is anything to count."""
-        return self.makes_members or self.unions.has_choices
+        return self.makes_members or self.calls_code or self.unions.has_choices
 
     def take(self, value: object, effort: Effort) -> None:
         """Count what it takes to read one more value in one go.
@@ -85,8 +91,17 @@ class ModelWork:
         """
         if self.unions.has_choices:
             effort.add(self.unions, value)
-        if self.makes_members:
-            require_spread(hashed_parts(value, self.shapes))
+        if self.makes_members or self.calls_code:
+            self._require_spread(hashed_parts(value, self.shapes))
+
+    def _require_spread(self, parts: list[Hashable]) -> None:
+        try:
+            require_spread(parts)
+        except ValueError:
+            if self.makes_members:
+                raise
+            require_spread([*map(without_minus_one, parts)])
+            require_spread(parts, most=SIGNS_MOST)
 
 
 @lru_cache(256)
@@ -98,6 +113,7 @@ def work_of(kind: Any) -> ModelWork:
         return ModelWork(
             Work(written, "validation_alias" in core, most=WORK_MAX),
             bool(MEMBERS.search(core)),
+            bool(CODE.search(core)),
             tuple(map(Shape.of, _objects(written))) if UNIQUE in repr(written) else (),
         )
     except Exception:  # noqa: BLE001 - code of users may stand in it

@@ -77,6 +77,16 @@ def hashed_parts(value: object, shapes: Sequence[Shape] = ()) -> list[Hashable]:
     return parts.found
 
 
+def without_minus_one(part: Hashable) -> Hashable:
+    """The part with a text in place of each -1: to Python its hash is that of -2.
+
+    So rows of both have one hash, as labels of two kinds and steps to and fro have.
+    """
+    if isinstance(part, tuple):
+        return tuple(map(without_minus_one, part))
+    return "-1" if part == -1 else part
+
+
 @define(eq=False)
 class _Parts:
     shapes: Sequence[Shape] = ()

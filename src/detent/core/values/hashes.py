@@ -22,29 +22,32 @@ TEXTS = frozenset({str, bytes})
 """Types whose own instances have a hash that nobody outside the process knows."""
 
 
-def require_spread(new: Collection[object], known: Collection[object] = ()) -> None:
+def require_spread(
+    new: Collection[object], known: Collection[object] = (), *, most: int = MOST
+) -> None:
     """Raise ValueError where to put values into a set could take the square of comparisons.
 
-    It takes itself at most `MOST` comparisons for each value. What has no hash raises TypeError.
+    It takes itself at most `most` comparisons for each value. What has no hash raises TypeError.
 
     Args:
         new: the values that are put into it.
         known: those that are in it.
+        most: so many different values of one hash may be among more than a few.
     """
     if len(new) + len(known) <= FEW or TEXTS.issuperset(map(type, new)):
         return
     counts = Counter(map(hash, chain(known, new)))  # of hashes themselves no two are alike
-    if max(counts.values()) <= MOST:
+    if max(counts.values()) <= most:
         return
     different: defaultdict[int, set[object]] = defaultdict(set)
     for value in chain(known, new):
         key = hash(value)
-        if counts[key] > MOST:
+        if counts[key] > most:
             found = different[key]
             found.add(value)
-            if len(found) > MOST:
+            if len(found) > most:
                 raise ValueError(
-                    f"has more than {MOST} different values of one hash, such as multiples of "
+                    f"has more than {most} different values of one hash, such as multiples of "
                     "2**61 - 1, or of a class with an equality of its own and no hash, so that a "
                     "set or a dict of them would take far too long"
                 )
