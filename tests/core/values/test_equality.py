@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from decimal import Decimal
@@ -192,8 +191,6 @@ VALUES: list[Callable[[], Any]] = [
             lambda: defaultdict(int, a=1),
             lambda: MappingProxyType({"a": 1}),
             lambda: deque([1]),
-            lambda: array("i", [1]),
-            lambda: array("d", [1.0]),
             lambda: bytearray(b"a"),
             lambda: b"a",
             lambda: -1,
@@ -254,12 +251,11 @@ def test_a_class_that_stands_in_no_file_is_asked_itself() -> None:
         lambda n: defaultdict(int, a=n),
         lambda n: OrderedDict(a=n),
         lambda n: deque([n]),
-        lambda n: array("i", [n]),
         lambda n: bytearray([n % 256, n // 256]),
         lambda n: Root([n]),
         [*product((-1, -2), repeat=9)].__getitem__,
     ],
-    ids=["Counter", "defaultdict", "OrderedDict", "deque", "array", "bytearray", "root", "signs"],
+    ids=["Counter", "defaultdict", "OrderedDict", "deque", "bytearray", "root", "signs"],
 )
 def test_items_that_differ_in_a_container_are_many(make: Callable[[int], object]) -> None:
     """Each has a hash of its own, in whatever it stands."""

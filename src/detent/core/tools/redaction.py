@@ -284,13 +284,16 @@ def _goes_on(tokens: Sequence[str], start: int, end: int) -> bool:
     if sign is None:
         return False
     match tokens[max(start - 2, 0) : start]:
-        case [digits, before] if before == sign and digits.isdecimal():
-            return tokens[start].isdecimal()  # else it has a minus
+        case [digits, before] if before == sign and (digits + tokens[start]).isdecimal():
+            return True
+        case _:
+            pass
     match tokens[end : end + 2]:
         case [after, digits] if digits.isdecimal() and "." not in tokens[start:end]:
             is_thousands = after == sign and len(digits) == len("000")
             return is_thousands or (after == "." and bool(digits.strip("0")))
-    return False
+        case _:
+            return False
 
 
 def _disguises(text: str) -> Iterator[str]:

@@ -7,7 +7,6 @@ hash say what they compare: a hash can be made of these parts.
 from __future__ import annotations
 
 import dataclasses
-from array import array
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
@@ -105,7 +104,7 @@ def _of_counts(counts: Mapping[object, object]) -> int:
 
 
 FORMS: Mapping[object, Code] = {
-    **dict.fromkeys((list.__eq__, tuple.__eq__, deque.__eq__, array.__eq__), _of_items),
+    **dict.fromkeys((list.__eq__, tuple.__eq__, deque.__eq__), _of_items),
     **dict.fromkeys((set.__eq__, frozenset.__eq__), _of_members),
     **dict.fromkeys((dict.__eq__, OrderedDict.__eq__, MappingProxyType.__eq__), _of_entries),
     Counter.__eq__: _of_counts,
