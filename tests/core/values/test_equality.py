@@ -157,6 +157,8 @@ VALUES: list[Callable[[], Any]] = [
     lambda: Root([1, 2]),
     lambda: Sly(url="ab"),
     lambda: Sly(url="cd"),
+    lambda: [Sly(url="ab")],
+    lambda: [Sly(url="c")],
     lambda: Data("a"),
     lambda: Data("a", note="x"),
     lambda: Data("a", [Hit()]),
