@@ -270,6 +270,27 @@ def test_a_checkpoint_says_nothing_that_only_equals_what_the_entries_make(
         audit_log(AuditedJournal(forged), agent.spec, "r")
 
 
+def test_a_checkpoint_with_a_nan_is_what_the_entries_make() -> None:
+    """To Python, no NaN is itself."""
+
+    @tool
+    def tick() -> str:
+        """Nothing."""
+        return "."
+
+    journal = AuditedJournal(MemoryJournal())
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(*[ToolCall("tick", {})] * 20, "done"),
+        tools=[tick],
+        state_schema={"held": {"type": float}},
+        journal=journal,
+    )
+    agent.run("go", run_id="r", held=float("nan"))
+
+    assert list(journal.checkpoints("r"))
+    assert audit_log(journal, agent.spec, "r")
+
+
 def test_people_see_the_default_of_what_the_state_does_not_hold() -> None:
     """It is what runs."""
 

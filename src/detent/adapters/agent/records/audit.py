@@ -116,10 +116,11 @@ def audit_log(journal: Journal, spec: AgentSpec[Any], run_id: str) -> tuple[Audi
 def _is_same(spec: AgentSpec[Any], run: Run[Any], other: Run[Any]) -> bool:
     """Whether two runs are one, also as they are stored.
 
-    Python takes 1 for True, and a value may compare by less than it holds. What is stored says all,
-    but has the items of a set in any order.
+    Python takes 1 for True, and no NaN for itself; a value may compare by less than it holds. What
+    is stored says all, but has the items of a set in any order.
     """
-    return run == other and _digest(run_to_json(spec, run)) == _digest(run_to_json(spec, other))
+    one, another = run_to_json(spec, run), run_to_json(spec, other)
+    return hash_of(one) == hash_of(another) or (run == other and _digest(one) == _digest(another))
 
 
 def _digest(data: object) -> str:
