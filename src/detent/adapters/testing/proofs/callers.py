@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import getattr_static
 from itertools import chain
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, get_args
@@ -38,6 +39,9 @@ from detent.core.control.hooks import Hook
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import Reply
+
+LEARNS = "update_after_confirmation"
+"""By this method a policy is told of each decision."""
 
 PAST = frozenset({"messages", "decisions", "conversation_in", "data_of"})
 """What of a run is left out where runs count as one."""
@@ -103,6 +107,25 @@ def require_no_readers(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
                 f"{place} reads {named}: runs that differ in these alone count as one; "
                 "check(…, exact=True) tells them apart"
             )
+
+
+def require_no_learners(spec: AgentSpec[Any]) -> None:
+    """Refuse policies that learn from decisions: a proof tells them of none.
+
+    What Detent's own learn by hand is in the run, where it counts.
+
+    Raises:
+        ValueError: there is one, here or in an agent inside.
+    """
+    for _, agent in all_agents(spec):
+        for name, policy in agent.policies.items():
+            held = [getattr_static(type(one), LEARNS, None) for one in values_in([policy])]
+            if any(one is not None and not is_ours(one) for one in map(own_function, held)):
+                raise ValueError(
+                    f"{THE_POLICY} of {name!r} learns ({LEARNS}), so that what it says is no "
+                    "function of what it is given, and a proof would be of what it knows now; let "
+                    "a yes count for further calls instead: Ask(remember=…), or AskOncePolicy()"
+                )
 
 
 def require_seen_state(

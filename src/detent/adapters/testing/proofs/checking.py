@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import astuple, evolve, field, frozen
 
-from detent.adapters.agent.assembly import inner_hooks_of
+from detent.adapters.testing.proofs.agents_by_hand import hooks_of
 from detent.adapters.testing.proofs.callers import (
     require_all_callers,
+    require_no_learners,
     require_no_readers,
     require_seen_state,
 )
@@ -31,7 +32,6 @@ from detent.adapters.testing.simulation.scenarios import Scenario
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import Usage
 from detent.core.codec.own_forms import data_of
-from detent.core.control.hooks import Hook
 from detent.core.machine.step import start, step
 from detent.core.run.events import CancelRequested, Event, Resumed
 from detent.core.run.run import Delegated, Run, Running
@@ -143,7 +143,9 @@ def check(
         ValueError: a tool is named that there is not, or that never runs, or arguments do not fit,
             or nothing can be called or begun: the claim would hold because nothing happens. Or a
             claim leaves out another name of the function that it speaks of, or a tool that calls
-            it by itself, or a hook or a policy does. Or hooks change a call again and again. Or a
+            it by itself, or a hook or a policy does. Or hooks change a call again and again, or one
+            that it speaks of and that no policy guards: the run has that as it was. Or a policy
+            learns (`update_after_confirmation`), to which nothing is told here. Or a
             tool takes the state itself, or returns a `Reply` of which `results` does not say what
             it may be, and a policy, a hook or a claim looks at the state.
         HookError: a hook has failed.
@@ -151,14 +153,16 @@ def check(
     """
     spec = spec_of(agent)
     require_sense(spec, claims, arguments or {}, results or {})
-    hooks = _hooks_of(agent, spec)
+    hooks = hooks_of(agent)
+    require_no_learners(spec)
     require_all_callers(spec, claims, hooks)
     require_seen_state(spec, claims, hooks, results or {})
     if not exact:
         require_no_readers(spec, claims)
     if calls < 1:
         raise ValueError(f"calls={calls}: a model that calls no tool proves nothing; say 1 or more")
-    small = Small(spec, calls, arguments or {}, results or {}, usage, hooks, remember)
+    claimed = frozenset(name for claim in claims for name in claim.tools)
+    small = Small(spec, calls, arguments or {}, results or {}, usage, hooks, remember, claimed)
     begun = start(spec, messages, run_id="run", at=NOW)
     if begun.outcome is not None:
         raise ValueError(
@@ -170,14 +174,6 @@ def check(
             return _Search(patient, claims, begun, turns, exact=False).proof()
         _Search(small, claims, begun, turns, exact=False).proof()  # refutes it, but for such a run
     return _Search(small, claims, begun, turns, exact=True).proof()
-
-
-def _hooks_of(
-    agent: Agent[Any] | AgentSpec[Any], spec: AgentSpec[Any]
-) -> dict[tuple[str, ...], Sequence[Hook]]:
-    """The hooks of an agent, at (), and of the agents inside, by their names."""
-    own = () if isinstance(agent, AgentSpec) else agent.assembly.hooks
-    return {(): own, **inner_hooks_of(spec)}
 
 
 @frozen(eq=False)

@@ -8,6 +8,8 @@ from itertools import chain
 from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+from detent.adapters.agent.agent import Agent
+from detent.adapters.testing.proofs.agents_by_hand import begun_by, run_by_hand
 from detent.adapters.testing.proofs.named_functions import (
     ALL,
     Found,
@@ -21,7 +23,8 @@ from detent.adapters.testing.proofs.named_functions import (
     own_function,
 )
 from detent.adapters.testing.proofs.names_in_code import FORMAT, imports_in, names_in
-from detent.adapters.testing.proofs.roots import carried_by, of_types
+from detent.adapters.testing.proofs.roots import of_types
+from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import AS_IT_IS
 
@@ -110,7 +113,7 @@ def called_by(tool: Tool) -> Iterator[Any]:
     before it hands the arguments on. A tool that is named stands for its function. What is found at
     run time alone is not seen: see `finds_unseen`.
     """
-    return reached_from(chain(_begun_by(tool), of_types(tool)), OF_RESULTS)
+    return reached_from(chain(begun_by(tool), of_types(tool)), OF_RESULTS)
 
 
 def reached_from(roots: Iterable[Found], names: frozenset[str] = frozenset()) -> Iterator[Any]:
@@ -139,6 +142,8 @@ def _reached_by(roots: Iterable[Found], names: frozenset[str]) -> Iterator[Found
         if found.key not in seen:
             seen[found.key] = found
             yield found
+            if isinstance(found.function, Agent | AgentSpec):
+                left += run_by_hand(found.function)
             left += named_in(found, names, walked)
 
 
@@ -149,11 +154,6 @@ def _names_of_users(function: Any) -> Iterable[str]:
     return {*names_in(own.__code__)} - ALL
 
 
-def _begun_by(tool: Tool) -> Iterator[Found]:
-    yield from map(Found, layers(tool.function))
-    yield from carried_by(tool)
-
-
 def finds_unseen(tool: Tool) -> bool:
     """Whether the function of a tool, or one that it calls, may call what no code names.
 
@@ -162,7 +162,7 @@ def finds_unseen(tool: Tool) -> bool:
     And on a text, a number or a table of these, Detent calls nothing.
     """
     of_results = frozenset[str]() if _gives_scalars(tool) else OF_RESULTS
-    owns = map(own_function, reached_from(_begun_by(tool), of_results))
+    owns = map(own_function, reached_from(begun_by(tool), of_results))
     made = (own for own in map(own_function, reached_from(of_types(tool))) if not is_installed(own))
     return any(
         own is not None and not is_of_python(own) and _finds_unseen(own)

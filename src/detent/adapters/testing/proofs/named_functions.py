@@ -33,7 +33,9 @@ from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictiona
 
 from attrs import field, frozen
 
+from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.proofs.names_in_code import names_in
+from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
 
 MOST = 10_000
@@ -51,12 +53,16 @@ BY_PYTHON = frozenset(
         *("fileno", "isatty", "seek", "tell", "aclose", "send", "throw", "asend", "athrow"),
         *("keys", "values", "items", "get", "emit", "handle", "filter", "run", "default"),
         *("acquire", "release", "_missing_"),
+        *("start", "end", "data", "comment", "pi", "doctype", "start_ns", "end_ns"),  # of XML
     }
 )
 """What functions of Python's library call on what they are handed: `print` writes to its `file`."""
 
 MATCHED = "__match_args__"
 """Where a class says what a pattern looks up that has no names."""
+
+CALL_NO_OTHERS = frozenset({"builtins", "abc", "enum", "typing", "typing_extensions"})
+"""Classes of these call special methods alone of what comes of them, and those in `BY_PYTHON`."""
 
 SITE = "site-packages"
 """Where what is installed lies. It knows nothing of users but what these hand it."""
@@ -131,7 +137,12 @@ def named_in(found: Found, elsewhere: AbstractSet[str], walked: Walked) -> Itera
 
 
 def _handed_to(function: Any, own: FunctionType | None) -> Iterator[Any]:
-    """What a function has been handed already: it may call that, or hand it on."""
+    """What a function has been handed already: it may call that, or hand it on.
+
+    Of what methods are bound to, where they are not the user's, agents alone are of interest.
+    """
+    if isinstance(owner := getattr(function, "__self__", None), Agent | AgentSpec):
+        yield owner
     if isinstance(function, partial):
         yield from (*function.args, *function.keywords.values())
     elif own is not None:
@@ -195,6 +206,9 @@ class _Walk:
         if depth > DEEPEST or key in self._seen:
             return
         self._seen[key] = value
+        if isinstance(value, Agent | AgentSpec):
+            yield Found(value)
+            return
         if key in self.walked:
             _, steps = self.walked[key]
         else:
@@ -352,14 +366,26 @@ def called(held: Any, value: Any) -> Iterator[Any]:
 def _special_names(value: Any) -> Iterator[str]:
     """The methods of a class that no code names: Python calls them, for an operator say.
 
-    Or its library does, which takes whatever has them for a file, a stream or a table.
+    Or its library does, which takes whatever has them for a file, a stream or a table. Or it is a
+    class of others above it, which may call any: ``HTMLParser`` its ``handle_starttag``.
     """
     if isinstance(value, ModuleType):  # which is asked for a name that it has not got
         yield "__getattr__"
     kind = value if isinstance(value, type) else type(value)
+    is_called_by_others = any(map(_calls_methods_below, kind.__mro__))
     for owner in kind.__mro__:
         if not is_of_others(owner.__module__):
-            yield from (name for name in vars(owner) if name.startswith("__") or name in BY_PYTHON)
+            is_any = is_called_by_others and not _is_installed_value(owner)
+            yield from (
+                name for name in vars(owner) if is_any or name.startswith("__") or name in BY_PYTHON
+            )
+
+
+def _calls_methods_below(kind: type) -> bool:
+    """Whether a class that is none of the user's may call methods of those that come of it."""
+    if top_of(kind.__module__) in CALL_NO_OTHERS:
+        return False
+    return is_of_others(kind.__module__) or _is_installed_value(kind)
 
 
 def _is_plain(value: Any) -> bool:

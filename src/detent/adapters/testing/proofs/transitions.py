@@ -20,6 +20,7 @@ from detent.adapters.testing.simulation.nested_runs import agent_at, slots_in
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.control.hooks import Hook, ModelAnswer, ToolAnswer, incoming, outgoing, sent_back
+from detent.core.machine.binding import arguments_digest
 from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.run.approval import SCOPES, Answered, Confirmed, Decision, Modified, Rejected
@@ -79,6 +80,7 @@ class Small:
     usage: Usage = USAGE
     hooks: Mapping[tuple[str, ...], Sequence[Hook]] = field(factory=dict, repr=False)
     remember: bool = False
+    claimed: frozenset[str] = frozenset()
     price: Callable[[ChatReply], float] | None = field(default=None, repr=False)
 
     def events(self, run: Run[Any]) -> Iterator[Event]:
@@ -86,7 +88,8 @@ class Small:
 
         Raises:
             HookError: a hook has failed.
-            ValueError: a hook makes something else, each time, of what it has changed itself.
+            ValueError: a hook makes something else, each time, of what it has changed itself, or of
+                a call that something is claimed of, where no policy has it stand in the run.
         """
         if (back := self._sent_back(run)) is not None:
             yield back
@@ -136,8 +139,26 @@ class Small:
                 _require_settled(hooks, effect, sent.call, run)
             yield sent
             return
+        if self.claimed and isinstance(sent, RunTool) and isinstance(effect, RunTool):
+            self._require_recorded(effect, sent)
         for event in self.outcomes(run, sent):
             yield incoming(hooks, sent, event, run) if isinstance(event, ANSWERS) else event
+
+    def _require_recorded(self, effect: RunTool, sent: RunTool) -> None:
+        """Refuse what claims would not see: a run has a call that no policy guards as it was made.
+
+        To judge it as it was sent would be of no use: policies look at the run, and see another.
+        """
+        is_other = sent.tool.function is not effect.tool.function
+        digests = {arguments_digest(one.call, effect.tool) for one in (effect, sent)}
+        if not is_other and (effect.tool.name not in self.claimed or len(digests) == 1):
+            return
+        first, then = (masked(one.call.arguments, one.tool.masked) for one in (effect, sent))
+        raise ValueError(
+            f"the hooks make {then} for {sent.tool.name!r} of a call of {effect.tool.name!r} with "
+            f"{first}, which no policy guards: the run does not say so, and nothing is proved of "
+            "it; guard the tool, if by NeverAskPolicy()"
+        )
 
     def outcomes(self, run: Run[Any], effect: Effect) -> Iterator[Event]:
         """All that can come of an effect of this very run: a case for each kind."""
