@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from ast import NodeVisitor, parse
+from collections import UserDict
 from collections.abc import Callable, MutableSequence
 from functools import partial
 from html.parser import HTMLParser
@@ -89,24 +90,24 @@ class Desk:
     def __init__(self, clerk: Agent[Any, Any]) -> None:
         self.clerk = clerk
 
-    def work(self, task: str) -> str:
+    def work(self, task: str) -> Any:
         """Let the clerk work."""
         return self.clerk.run(task).text
 
 
-def by_an_agent(task: str) -> str:
+def by_an_agent(task: str) -> Any:
     return CLERK.run(task).text
 
 
-async def by_an_agent_later(task: str) -> str:
+async def by_an_agent_later(task: str) -> Any:
     return (await CLERK.run_async(task)).text
 
 
-def by_an_agent_inside_of_one(task: str) -> str:
+def by_an_agent_inside_of_one(task: str) -> Any:
     return NESTED.run(task).text
 
 
-def by_an_agent_of_a_class(task: str) -> str:
+def by_an_agent_of_a_class(task: str) -> Any:
     return OWN.run(task).text
 
 
@@ -114,19 +115,19 @@ def by_the_function_of_an_agent_tool(task: str) -> Any:
     return AGENT_TOOL.function(task=task)
 
 
-def by_a_hook_of_an_agent(task: str) -> str:
+def by_a_hook_of_an_agent(task: str) -> Any:
     return HOOKED.run(task).text
 
 
-def by_a_method_of_an_agent(task: str) -> str:
+def by_a_method_of_an_agent(task: str) -> Any:
     return RUN(task).text
 
 
-def by_a_part_of_that(task: str) -> str:
-    return str(RUNS["run"]().text)
+def by_a_part_of_that(task: str) -> Any:
+    return RUNS["run"]().text
 
 
-def by_an_agent_that_looks(task: str) -> str:
+def by_an_agent_that_looks(task: str) -> Any:
     return READER.run(task).text
 
 
@@ -216,6 +217,14 @@ class Items(Paying, MutableSequence[Any]):
         return 0
 
 
+class Table(UserDict[str, Any]):
+    """A table of an abstract class, of which Python notes what it has been asked about."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Pay."""
+        pay(1)
+
+
 class Target:
     """Pays for each element."""
 
@@ -251,11 +260,17 @@ def by_items(task: str) -> None:
     ITEMS.append(task)
 
 
+def by_a_table(task: str) -> Any:
+    return Table(task=task)
+
+
 def by_a_target(task: str) -> None:
     XMLParser(target=Target()).feed(task)  # noqa: S314 - nobody runs it
 
 
-CLASSES = [by_a_parser, by_a_visitor, by_a_decoder, by_arguments, by_items, by_a_target]
+CLASSES: list[Callable[..., Any]] = [
+    *(by_a_parser, by_a_visitor, by_a_decoder, by_arguments, by_items, by_a_table, by_a_target),
+]
 
 
 @pytest.mark.parametrize("function", CLASSES)

@@ -376,8 +376,9 @@ def _special_names(value: Any) -> Iterator[str]:
     for owner in kind.__mro__:
         if not is_of_others(owner.__module__):
             is_any = is_called_by_others and not _is_installed_value(owner)
+            names = {*vars(owner)} - {"_abc_impl"}  # which leads to every class there is
             yield from (
-                name for name in vars(owner) if is_any or name.startswith("__") or name in BY_PYTHON
+                name for name in names if is_any or name.startswith("__") or name in BY_PYTHON
             )
 
 
