@@ -346,6 +346,20 @@ def test_what_a_hook_makes_of_a_call_that_no_policy_stands_before_is_not_in_the_
     assert proved(never_runs_unapproved("pay"), pay=AlwaysAskPolicy()).states
 
 
+def instead(call: RunTool, run: Run[Any]) -> RunTool | None:
+    """Have something else looked at than the model wants."""
+    if call.tool.name == "pay":
+        return None
+    return evolve(call, tool=evolve(call.tool, function=by_nothing, parameters={"type": "object"}))
+
+
+def test_a_hook_that_has_another_tool_run_is_refused() -> None:
+    """No policy is asked about that one, whatever it is."""
+    agent = agent_with(LOOK, PAY, hooks=[before_tool(instead)], pay=AlwaysAskPolicy())
+    with pytest.raises(ValueError, match=r"hooks make .* of a call of 'look' .* no policy guards"):
+        check(agent, never_runs_unapproved("pay"), turns=1, calls=1)
+
+
 class Learning:
     """Asks until a human has said yes once."""
 
