@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections import ChainMap, UserDict, UserList, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from contextvars import ContextVar
-from enum import Enum, EnumType
 from functools import cached_property, partial, partialmethod, singledispatchmethod
 from gc import get_referents
 from inspect import getattr_static
 from itertools import chain, islice
-from queue import Queue, SimpleQueue
 from types import (
     AsyncGeneratorType,
     CellType,
@@ -22,19 +18,18 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
-    MappingProxyType,
     MemberDescriptorType,
     MethodType,
     ModuleType,
     TracebackType,
 )
-from typing import Any, TypeAlias, get_args, get_origin
-from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictionary, finalize
+from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.proofs.names_in_code import names_in
+from detent.adapters.testing.proofs.tables import table_parts
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
 
@@ -287,43 +282,10 @@ def _frame_of(value: Any) -> FrameType | None:
     return next(filter(None, frames), None) if isinstance(value, RESUMED) else None
 
 
-def _current_of(variable: ContextVar[Any]) -> Iterable[Any]:
-    with suppress(LookupError):  # nothing is in it, and nothing stands for that
-        return (variable.get(),)
-    return ()
-
-
 RESUMED = (GeneratorType, CoroutineType, AsyncGeneratorType)
 LED_ON = (type, ModuleType, FrameType, TracebackType, CodeType)
 WALKED = (FunctionType, MethodType, *RESUMED)
 WIDE = frozenset({"logging", "typing", "unittest"})
-BUILT_INS = frozenset({"builtins", "itertools"})
-TABLES: tuple[tuple[Any, Callable[[Any], Iterable[Any]]], ...] = (
-    (defaultdict, lambda table: chain([table.default_factory], table.values(), table)),
-    ((dict, MappingProxyType), lambda table: chain(table.values(), table)),
-    ((list, tuple, set, frozenset, deque, UserList), iter),
-    ((UserDict, WeakValueDictionary, WeakKeyDictionary, WeakSet), lambda table: (table.data,)),
-    (ChainMap, lambda table: table.maps),
-    (Queue, lambda queue: tuple(queue.queue)),
-    (SimpleQueue, get_referents),
-    (ReferenceType, lambda reference: (reference(),)),
-    (finalize, lambda last: last.peek() or ()),
-    (ContextVar, _current_of),
-    (EnumType, lambda kind: kind.__members__.values()),
-    (Enum, lambda member: (vars(member).get("_value_"),)),
-)
-"""What holds others, each with how to look at these without using it up."""
-
-
-def table_parts(value: Any) -> Iterable[Any]:
-    """What a table holds, or what an iterator goes over or goes on with."""
-    for kind, parts in TABLES:
-        if isinstance(value, kind):
-            return parts(value)
-    if isinstance(value, Iterator) and type(value).__module__ in BUILT_INS:
-        return get_referents(value)  # what it iterates over: to go on with it would use it up
-    # of a type, which may have a note, as Annotated[int, pay] has, and stands for another one
-    return (*get_args(value), get_origin(value))
 
 
 def _held_by_python(value: Any) -> Iterable[Any]:

@@ -20,9 +20,9 @@ from detent.adapters.testing.proofs.named_functions import (
     called,
     is_of_others,
     layers,
-    table_parts,
     top_of,
 )
+from detent.adapters.testing.proofs.tables import table_parts
 from detent.core.control.hooks import Hook
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.tool import Tool
