@@ -107,7 +107,6 @@ class TemporalEffects:
             running=self._running,
             drain_s=self._drain_s,
             pause_s=self._beat_s / BEATS,
-            is_shared=True,
             interceptors=[self._followers],
         )
         self._serving = asyncio.create_task(self._worker.run(), name="detent temporal worker")

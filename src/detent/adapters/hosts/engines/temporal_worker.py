@@ -20,14 +20,13 @@ def worker_of(
     running: int,
     drain_s: float,
     pause_s: float,
-    is_shared: bool = False,
     interceptors: Sequence[Interceptor] = (),
 ) -> Worker:
     """A worker that beats so often.
 
-    To save a way, the server gives an activity to the worker that has followed its workflow. RULE:
-    where work `is_shared`, it is given to any. One that cannot perform it, and can follow its
-    workflow all the same, would be given it for ever.
+    To save a way, the server would give an activity to the worker that has followed its workflow.
+    RULE: it is given to any. One that cannot perform it, as its release is another one, and can
+    follow its workflow all the same, would be given it for ever.
 
     Raises:
         ValueError: another worker of this client takes work from the same queue.
@@ -42,7 +41,7 @@ def worker_of(
             max_concurrent_activities=running,
             graceful_shutdown_timeout=timedelta(seconds=drain_s),
             max_heartbeat_throttle_interval=timedelta(seconds=pause_s),
-            disable_eager_activity_execution=is_shared,
+            disable_eager_activity_execution=True,
         )
     except RuntimeError as error:  # which is all that the SDK says, but for what is in its text
         if "multiple workers" not in str(error):

@@ -19,7 +19,8 @@ from attrs import frozen
 
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.steps import at_once
-from detent.adapters.system.threads_and_loops import in_another_thread
+from detent.adapters.system.threads_and_loops import NoThreadError, in_another_thread
+from detent.adapters.telemetry.logs import LOGGER
 from detent.core.machine.binding import OutdatedQuestion
 from detent.core.tools.version import hash_of
 from detent.ports.claims import RunBusyError
@@ -193,9 +194,15 @@ class AskingAnew:
         return ""
 
     async def close(self) -> None:
-        """Ask nothing anew any more, and leave that to another release."""
+        """Ask nothing anew any more, and leave that to another release.
+
+        Where no thread can be begun, that finds out by itself, as if this process had died.
+        """
         self._is_closed = True
-        await asyncio.wrap_future(in_another_thread(self._leave))
+        try:
+            await asyncio.wrap_future(in_another_thread(self._leave))
+        except NoThreadError:  # RULE: what is at work is to be heard out all the same
+            LOGGER.warning("no thread can be begun: what this release has asked anew is left to it")
 
     def _leave(self) -> None:
         with self._claiming:
