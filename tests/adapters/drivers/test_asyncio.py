@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from detent import ChatMessage, Confirmed, State, Tool, ToolCall
+from detent.adapters.drivers.asyncio import _begun  # pyright: ignore[reportPrivateUsage]  # a race that no test can time
 from detent.approvals import Ask
 from detent.core.run.run import AwaitingDecision, Running, Succeeded
 from detent.core.tools.tool import by_name
@@ -397,3 +398,24 @@ def test_a_reply_that_has_come_is_recorded_although_the_run_is_cancelled(*, inbo
         assert appends == [[ModelReplied]]
 
     play(main())
+
+
+def test_what_is_given_up_before_it_begins_is_not_asked_for() -> None:
+    """A coroutine that nobody ever waits for would be one that Python warns of."""
+    asked = list[object]()
+
+    async def performed(effect: object) -> None:
+        asked.append(effect)
+
+    def pay(effect: object) -> Coroutine[Any, Any, None]:
+        asked.append("asked for")
+        return performed(effect)
+
+    async def main() -> None:
+        mail = asyncio.Queue[Any]()
+        (flight,) = _begun(pay, [AskModel(1, 1, (), (), FrozenDict())], mail)
+        flight.cancel()
+        assert await mail.get() is flight
+
+    asyncio.run(main())
+    assert asked == []

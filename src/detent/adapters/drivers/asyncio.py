@@ -216,10 +216,15 @@ def _cancel(flights: Iterable[Flight]) -> None:
 def _begun(pay: PayAsync, effects: Iterable[Effect], mail: AsyncInbox) -> dict[Flight, Effect]:
     flights: dict[Flight, Effect] = {}
     for effect in effects:
-        flight: Flight = asyncio.create_task(outcome_of(pay(effect)))
+        flight: Flight = asyncio.create_task(_came_of(pay, effect))
         flight.add_done_callback(mail.put_nowait)
         flights[flight] = effect
     return flights
+
+
+async def _came_of(pay: PayAsync, effect: Effect) -> Event | BaseException | None:
+    """RULE: it is asked for in the task: one cancelled before it begins asks for nothing."""
+    return await outcome_of(pay(effect))
 
 
 def _working_on(effects: Iterable[Effect], flights: dict[Flight, Effect]) -> list[Flight]:

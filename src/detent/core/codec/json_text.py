@@ -84,14 +84,14 @@ def rounding_faults(value: object, shown: object) -> list[str]:
     ['9007199254740992 is perhaps 9007199254740993, rounded by a program that has doubles alone']
     """
     great = [item for item in _parts(shown) if type(item) in NUMBERS and abs(item) >= EXACT]
-    by_double, known = {_double(item): item for item in great}, {*map(encode, great)}
+    by_double, known = {_double(item): item for item in great}, {*great}
     return [
         f"{encode(item):.40} is perhaps {encode(by_double[_double(item)]):.40}, rounded by a "
         "program that has doubles alone"
         for item in (_parts(value) if great else ())
         if (type(item) in NUMBERS or item is None)
         and _double(item) in by_double
-        and encode(item) not in known
+        and item not in known
     ]
 
 
