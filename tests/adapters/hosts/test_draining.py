@@ -14,6 +14,7 @@ import pytest
 from detent import Agent, ScriptedChatGenerator, SQLiteJournal, ToolCall, tool
 from detent.adapters.hosts.engines.host import Mode
 from detent.adapters.hosts.stored import StoredHost
+from detent.adapters.system import threads_and_loops as functions
 from detent.hosts import BlockingHost, DBOSHost, HostNotOpenError, LocalHost
 from detent.journals import MemoryJournal
 from detent.testing import host_agents
@@ -115,3 +116,43 @@ def test_what_ends_while_a_host_drains_is_given_to_who_waits() -> None:
         return (await waiting).text
 
     assert asyncio.run(main()) is not None
+
+
+def _no_thread(self: threading.Thread) -> None:
+    """As Python says it where the machine has no more."""
+    raise RuntimeError("can't start new thread")
+
+
+def test_what_is_at_work_is_heard_out_where_no_thread_can_be_begun(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What this release has asked anew is let go of in a thread, and would be left to lapse."""
+    journal = MemoryJournal()
+
+    async def play() -> None:
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        @tool
+        async def pay() -> str:
+            """Pay."""
+            begun.set()
+            await may_end.wait()
+            return "paid"
+
+        script = ScriptedChatGenerator(ToolCall("pay", {}), "Done.")
+        host = LocalHost({"it": Agent(chat_generator=script, tools=[pay])}, journal, look_s=60)
+        await host.open()
+        await host.start("it", "go", run_id="r")
+        async with asyncio.timeout(PATIENCE_S):
+            await begun.wait()
+            with monkeypatch.context() as patch:
+                patch.setattr(functions, "_idle", [])
+                patch.setattr(threading.Thread, "start", _no_thread)
+                closing = asyncio.create_task(host.close())
+                await asyncio.sleep(0)  # it has begun
+                may_end.set()
+                await closing
+
+    asyncio.run(play())
+    assert "ToolReturned" in [entry.kind for entry in journal.read("r")]
+    assert "no thread can be begun" in caplog.text

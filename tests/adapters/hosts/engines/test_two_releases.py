@@ -54,11 +54,10 @@ def test_a_run_of_the_old_release_goes_on_by_it_beside_the_new_one(tmp_path: Pat
     journal = SQLiteJournal(tmp_path / "runs.db")
 
     async def confirm(host: EngineHost) -> None:
-        while (await host.run("r")).listed.status not in {"done", "failed"}:
+        async for _ in host.watch("r"):
             for question in await host.pending():
                 said = await host.send("r", question.call.confirm(by="Ada"))
                 assert isinstance(said, Accepted)
-            await asyncio.sleep(0.05)
 
     async def play(site: Site) -> None:
         options: dict[str, Any] = {"look_s": 0.2, "claim_s": 2.0}
