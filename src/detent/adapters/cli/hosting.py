@@ -73,8 +73,8 @@ def _engine_option(engine: str, text: str) -> tuple[str, str]:
             others = " or ".join(one for one in ENGINES if "mode" in ENGINES[one])
             why += f"; it drives runs by legs alone: leave mode out, or take {others} for effects"
         # RULE: a value is not said again: it may be an address with a password in it
-        said = f"--engine-option {name}=…" if is_said else "an --engine-option without a '='"
-        raise click.UsageError(f"{said}: {why}")
+        option = f"--engine-option {name}=…" if is_said else "an --engine-option without a '='"
+        raise click.UsageError(f"{option}: {why}")
     if name == "mode" and value not in (modes := get_args(Mode)):
         known = " or ".join(f"mode={one}" for one in modes)
         raise click.UsageError(f"--engine-option {text}: {engine} takes {known}")

@@ -281,7 +281,7 @@ def tool_result_chunks(
     the turn is complete, as the fault that the model is told. Those of agents at work are marked
     with the agents' names.
     """
-    return map(_shown, _new_pieces(spec, before, after))
+    return map(_visible, _new_pieces(spec, before, after))
 
 
 class _Piece(NamedTuple):
@@ -291,7 +291,7 @@ class _Piece(NamedTuple):
     secrets: frozenset[str] | None = None
 
 
-def _shown(piece: _Piece) -> StreamingChunk:
+def _visible(piece: _Piece) -> StreamingChunk:
     chunk, secrets = piece
     if secrets is None or chunk.tool_call_result is None:
         return chunk
@@ -339,7 +339,7 @@ class ResultTeller:
     def steps(self, before: Run[Any], after: Run[Any]) -> Steps[None]:
         """The same: to take many secrets out of them holds no event loop."""
         pieces = list(_new_pieces(self.spec, before, after))
-        make = partial(list[StreamingChunk], map(_shown, pieces))
+        make = partial(list[StreamingChunk], map(_visible, pieces))
         results = ((one.chunk.tool_call_result, one.secrets or ()) for one in pieces)
         chunks: list[StreamingChunk] = (yield Wait(make)) if hide_much(results) else make()
         for chunk in chunks:

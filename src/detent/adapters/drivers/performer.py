@@ -308,12 +308,12 @@ class EffectPerformer:
             arguments = await in_a_thread(make) if are_large([effect.call]) else make()
             with stop:
                 if hasattr(tools, "execute_async"):
-                    given = [await by_itself(tools.execute_async(effect.tool, arguments))]
+                    values = [await by_itself(tools.execute_async(effect.tool, arguments))]
                 else:
                     call = partial(self._execute, effect.tool, arguments, stop)
-                    given = [await in_a_thread(call)]
-            is_long = takes_long(given) or hides_much(effect, given[0])
-            conclude = partial(invocation.conclude, given)
+                    values = [await in_a_thread(call)]
+            is_long = takes_long(values) or hides_much(effect, values[0])
+            conclude = partial(invocation.conclude, values)
             # RULE: whoever is cancelled now hears of the result all the same: else it would be lost
             result = await to_its_end(conclude) if is_long else conclude()
             return ToolReturned(effect.ref, effect.attempt, result)

@@ -21,7 +21,7 @@ from detent.core.schema.record_fields import (
     require_name,
 )
 from detent.core.schema.type_forms import SCHEMAS, plain_choices, type_form
-from detent.core.tools.default_forms import default_form, written
+from detent.core.tools.default_forms import default_form, value_form
 
 Json: TypeAlias = dict[str, Any]
 Describe: TypeAlias = abc.Callable[[type], abc.Mapping[str, str]]
@@ -181,7 +181,7 @@ def _writer_like(known: Any) -> Any:
 
         def encode_default(self, dft: Any) -> Any:
             is_whole = has_model_parts(type(dft))  # else its class would leave out what it likes
-            return written(dft) if is_whole else super().encode_default(dft)
+            return value_form(dft) if is_whole else super().encode_default(dft)
 
         def union_schema(self, schema: Any) -> Any:
             if schema.get("mode") == "left_to_right":

@@ -73,8 +73,8 @@ def is_finite(value: object) -> bool:
     return all(isfinite(item) for item in _parts(value) if isinstance(item, float))
 
 
-def rounding_faults(value: object, shown: object) -> list[str]:
-    """One sentence for each number in `value` that is perhaps one of `shown`, rounded on its way.
+def rounding_faults(value: object, original: object) -> list[str]:
+    """One sentence for each number in `value` that is perhaps an `original`, rounded on its way.
 
     RULE: who sends back what they were shown must not change what they have not touched. A page
     in JavaScript makes another number of a great one as it reads it, and null of one beyond all
@@ -83,7 +83,7 @@ def rounding_faults(value: object, shown: object) -> list[str]:
     >>> rounding_faults({"account": 2**53, "amount": 5}, {"account": 2**53 + 1, "amount": 9})
     ['9007199254740992 is perhaps 9007199254740993, rounded by a program that has doubles alone']
     """
-    great = [item for item in _parts(shown) if type(item) in NUMBERS and abs(item) >= EXACT]
+    great = [item for item in _parts(original) if type(item) in NUMBERS and abs(item) >= EXACT]
     by_double, known = {_double(item): item for item in great}, {*great}
     return [
         f"{encode(item):.40} is perhaps {encode(by_double[_double(item)]):.40}, rounded by a "

@@ -126,9 +126,9 @@ def _written_names(kind: Any) -> dict[str, str]:
 
 def _more(value: Any, parts: Iterable[str]) -> dict[str, Any]:
     """What a model writes besides its parts: alone, where no code of its own makes that of them."""
-    said = type(value).__pydantic_decorators__
-    if not said.model_serializers and not said.computed_fields:
+    decorators = type(value).__pydantic_decorators__
+    if not decorators.model_serializers and not decorators.computed_fields:
         return {}
-    left_out = None if said.model_serializers else {*parts}
+    left_out = None if decorators.model_serializers else {*parts}
     written = value.model_dump(mode="json", by_alias=True, exclude=left_out)
     return written if isinstance(written, dict) else {}

@@ -218,11 +218,11 @@ def change_faults(call: ToolCall, decision: Modified, tool: Tool) -> list[str]:
 
 
 def _unseen(
-    said: object, now: object, was: object, place: Place = ()
+    change: object, now: object, was: object, place: Place = ()
 ) -> Iterator[tuple[Place, object]]:
-    """What is filled in to what is `said`, and is not what was there: its place, and what it is."""
-    parts, before = _parts(said), _parts(was)
-    for name, value in _parts(now).items() if isinstance(said, dict | list) else ():
+    """What is filled in to a `change`, and is not what was there: its place, and what it is."""
+    parts, before = _parts(change), _parts(was)
+    for name, value in _parts(now).items() if isinstance(change, dict | list) else ():
         if name in parts:
             yield from _unseen(parts[name], value, before.get(name), (*place, name))
         elif name not in before or identity(before[name]) != identity(value):

@@ -315,7 +315,7 @@ def remember(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecide
         return evolve(run, decisions=(*run.decisions, record))
     votes = (*status.votes, record)
     run = evolve(run, decisions=(*run.decisions, *votes))
-    said = [getattr(vote.decision, "remember", None) for vote in votes]
+    explicit = [getattr(vote.decision, "remember", None) for vote in votes]
     scopes = [_scope(ask, vote.decision) for vote in votes]
     scope = SCOPES[min(map(SCOPES.index, scopes))]  # what one of them has not said counts not
     if scope == "call":
@@ -325,7 +325,7 @@ def remember(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecide
     by = ", ".join(vote.by for vote in votes if vote.by) or None
     inputs, key = record.revealed, (slot.ref, scope, status.binding)
     what = (scope, status.binding, by, event.at)
-    is_explicit = None not in said
+    is_explicit = None not in explicit
     grant = Grant(slot.ref, slot.call, *what, (), until, inputs, ask.approvers, is_explicit)
     # what was said last of the same call counts: a run that asks again and again does not grow
     grants = [past for past in run.grants if (past.ref, past.scope, past.binding) != key]

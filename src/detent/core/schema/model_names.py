@@ -145,8 +145,8 @@ def _any_form(model: Any, part: Any) -> Any:
 @lru_cache(256)
 def _any_writer(model: Any) -> Any:
     """What writes values by their own types alone, as the model says of all times and bytes."""
-    said = {name: x for name, x in model.model_config.items() if name.startswith("ser_json")}
-    return type(model.__pydantic_serializer__)({"type": "any"}, said)
+    options = {name: x for name, x in model.model_config.items() if name.startswith("ser_json")}
+    return type(model.__pydantic_serializer__)({"type": "any"}, options)
 
 
 def unread(value: object, made: Any, *, is_own: bool = False) -> Iterator[tuple[str, str]]:

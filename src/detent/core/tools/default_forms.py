@@ -64,7 +64,7 @@ class DefaultForm:
 def default_form(value: object, hint: Any) -> DefaultForm:
     """What stands for the default of something of the type `hint`."""
     try:
-        form = written(value)
+        form = value_form(value)
         is_read = _is_read_as(value, form, hint)
         if is_read or _says_all(value):
             return DefaultForm(value, form, is_read=is_read)
@@ -90,14 +90,14 @@ def require_sayable(tool_name: str, forms: Mapping[str, DefaultForm]) -> None:
             )
 
 
-def written(value: Any) -> Any:
+def value_form(value: Any) -> Any:
     """What stands for a value in JSON, whether it says all of it or not.
 
     Raises:
         NoDefaultFormError: nothing does.
     """
     try:
-        return _written(value)
+        return _form(value)
     except NoDefaultFormError:
         raise
     except Exception as error:  # of the class that writes itself
@@ -119,24 +119,24 @@ def _says_what(hint: Any) -> bool:
             return form != "scalar" or kind is not object
 
 
-def _written(value: Any) -> Any:
+def _form(value: Any) -> Any:
     if isinstance(value, Enum):
-        return _written(value.value)
+        return _form(value.value)
     if value is None or isinstance(value, bool | int | float | str):
         return _base(value)
     if isinstance(value, Mapping):
         names = [_name(key) for key in value]
         if len({*names}) < len(names):
             raise NoDefaultFormError("several keys of a dict in it have one name in JSON")
-        return {name: _written(item) for name, item in zip(names, value.values(), strict=True)}
+        return {name: _form(item) for name, item in zip(names, value.values(), strict=True)}
     if isinstance(value, list | tuple):
-        return [_written(item) for item in value]
-    return _written(plain_as_read(value))
+        return [_form(item) for item in value]
+    return _form(plain_as_read(value))
 
 
 def _name(key: object) -> str:
     """A key of a dict as the name that is read as it."""
-    form = _written(key)
+    form = _form(key)
     if isinstance(form, str):
         return form
     if isinstance(form, int | float) and not isinstance(form, bool):
@@ -155,7 +155,7 @@ def _says_all(value: Any) -> bool:
         return all(type(name) is str and _says_all(item) for name, item in value.items())
     if kind in (*ROWS, *SETS):
         return all(map(_says_all, value))
-    return _says_parts(value) or _is_read_as(value, written(value), kind)
+    return _says_parts(value) or _is_read_as(value, value_form(value), kind)
 
 
 def _says_parts(value: Any) -> bool:

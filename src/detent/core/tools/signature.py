@@ -118,10 +118,10 @@ def _own_copy(value: object) -> object | None:
     RULE: a call that leaves an argument out runs with the default that people were shown. Whoever
     holds the function's own could change it, the function itself to begin with.
     """
-    from detent.core.tools.default_forms import written  # loaded with the first such default
+    from detent.core.tools.default_forms import value_form  # loaded with the first such default
 
     try:
-        written(value)
+        value_form(value)
         return deepcopy(value)
     except Exception:  # noqa: BLE001 - of any class: then it is shown by the name of its type
         return None

@@ -228,7 +228,7 @@ class _Call:
         parts: list[Part] = []
         for question in questions:
             what = f"{self.line.name}: {question.get('tool')}"
-            result = await ask_person(ui, what, _told(question), question["arguments"])
+            result = await ask_person(ui, what, _question_text(question), question["arguments"])
             match decision_of(result):
                 case Confirmed(remember):
                     data: dict[str, Any] = {"approved": True, "remember": remember}
@@ -259,7 +259,7 @@ def _question(part: Part) -> Mapping[str, Any] | None:
     return None
 
 
-def _told(question: Mapping[str, Any]) -> str:
+def _question_text(question: Mapping[str, Any]) -> str:
     """All that a question says beside the call, a line each: no text of theirs makes another."""
     labels = {
         "note": "note",

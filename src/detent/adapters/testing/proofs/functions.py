@@ -122,13 +122,13 @@ def reached_from(roots: Iterable[Found], names: frozenset[str] = frozenset()) ->
     An attribute that one of them names may be that of what another one names and hands over. So may
     `names`, which whoever calls them has in his code.
     """
-    roots, told = [*roots], dict[Key, Found]()
+    roots, known = [*roots], dict[Key, Found]()
     while True:
         for found in _reached_by(roots, names):
-            if found.key not in told:
-                told[found.key] = found
+            if found.key not in known:
+                known[found.key] = found
                 yield found.function
-        more = names.union(*(_names_of_users(found.function) for found in told.values()))
+        more = names.union(*(_names_of_users(found.function) for found in known.values()))
         if more == names:
             return
         names = more  # with which more may be reached, and never less
