@@ -123,7 +123,8 @@ def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | E
     another one, and must be judged anew.
 
     Raises:
-        HookError: a hook has failed, or has changed more of such a call than its arguments.
+        HookError: a hook has failed, has sent a call to another tool, or has changed more of a call
+            under a policy than its arguments.
     """
     if not isinstance(effect, AskModel | RunTool):
         return effect
